@@ -60,6 +60,12 @@ public:
     }
     const std::vector<Found>& found() const { return found_; }
 
+    /// Forgets the items, and takes the k-th distance for the radius.
+    void keep_limit() {
+        radius_ = limit();
+        found_.clear();
+    }
+
 private:
     static constexpr std::size_t kRoom = 16;
 
@@ -197,23 +203,30 @@ public:
     Status run(std::span<const std::uint32_t> queries);
 
 private:
+    /// Items of each block that are compared at first, and the most neighbors for which that pays.
+    static constexpr std::size_t kProbes = 4, kMostProbes = 64;
+
     StringMetric metric() const { return search_.parameters.metric; }
     std::vector<std::size_t> block_order(std::size_t length) const;
     double least_of_block(const IndexBlock& block, std::size_t length) const;
-    void set_query();
-    Status search_block(const IndexBlock& block, std::uint32_t query, NearestList& list);
+    void set_query(std::uint32_t query);
+    Status each_query(std::span<const std::uint32_t> queries, std::vector<NearestList>& lists,
+                      std::size_t most);
+    Status search_block(const IndexBlock& block, NearestList& list, std::size_t most);
+    IndexBlock within_limit(const IndexBlock& block, double limit) const;
     template <class Count>
-    void count_trigrams(const IndexBlock& block, std::vector<Count>& counts);
+    void count_trigrams(std::size_t begin, std::size_t end, std::vector<Count>& counts);
     template <class Count>
-    Status select(const IndexBlock& block, std::uint32_t query, const Count* counts,
-                  NearestList& list);
+    Status select(const IndexBlock& groups, const Count* counts, NearestList& list,
+                  std::size_t most);
     std::size_t most_common(std::size_t count, std::size_t excess) const;
     double bound(const LengthGroup& group, std::size_t count, std::size_t excess) const;
     double bound_at(const LengthGroup& group, std::size_t count, std::size_t place,
                     double limit) const;
     template <class Count>
-    Status compare(const LengthGroup& group, std::uint32_t query, const Count* counts, Count least,
-                   Count most, NearestList& list);
+    void find_possible(const LengthGroup& group, const Count* counts, Count least, Count most,
+                       double limit);
+    Status compare(NearestList& list, std::size_t& most);
 
     /// A group's items that have that many in common with the query.
     struct Level {
@@ -227,6 +240,7 @@ private:
     const Search& search_;
     const StringIndex& index_;
     StringDistance distance_;
+    std::uint32_t number_ = 0;  // of the query
     Symbols query_;
     LetterIndex::Query letters_{};
     PairIndex::Pairs pairs_{};
@@ -286,24 +300,29 @@ double TileSearch::bound_at(const LengthGroup& group, std::size_t count, std::si
                                                    index_.pairs.common(pairs_, place)));
 }
 
-/// Compares the items of the group with these counts, those of the least bounds first.
+/// The places of the group's items with these counts that may be near, those of the least bounds
+/// first.
 template <class Count>
-Status TileSearch::compare(const LengthGroup& group, std::uint32_t query, const Count* counts,
-                           Count least, Count most, NearestList& list) {
-    const double limit = list.limit();
+void TileSearch::find_possible(const LengthGroup& group, const Count* counts, Count least,
+                               Count most, double limit) {
     possible_.clear();
     each_between(counts, group.end - group.begin, least, most, [&](std::size_t at) {
         const double bound = bound_at(group, counts[at], group.begin + at, limit);
         if (bound <= limit)
             possible_.push_back({bound, static_cast<std::uint32_t>(group.begin + at)});
     });
+}
+
+/// Compares at most so many of the possible items, and counts down.
+Status TileSearch::compare(NearestList& list, std::size_t& most) {
     const Stop stop = search_.execution.stop();
     if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<Found>(), stop))
         return Status::cancelled();
     for (const Found& possible : possible_) {
-        if (possible.distance > list.limit()) break;
+        if (possible.distance > list.limit() || most == 0) break;
         const std::uint32_t item = index_.order.item(possible.item);
-        if (!search_.excluded.differ(query, item)) continue;
+        if (!search_.excluded.differ(number_, item)) continue;
+        --most;
         double distance = possible.distance;
         if (metric() != StringMetric::trigram)
             GPUTEXT_TRY(distance_(search_.items[item], list.limit(), stop, distance));
@@ -312,21 +331,21 @@ Status TileSearch::compare(const LengthGroup& group, std::uint32_t query, const 
     return {};
 }
 
-/// Compares the items of the block that may be near, those of the least bounds first.
+/// Compares the items of the groups that may be near, those of the least bounds first, and at most
+/// so many. The counts begin with those of the first group.
 template <class Count>
-Status TileSearch::select(const IndexBlock& block, std::uint32_t query, const Count* counts,
-                          NearestList& list) {
-    const std::size_t first = index_.order.groups()[block.first_group].begin;
+Status TileSearch::select(const IndexBlock& groups, const Count* counts, NearestList& list,
+                          std::size_t most) {
+    const std::size_t first = index_.order.groups()[groups.first_group].begin;
     levels_.clear();
-    for (std::size_t number = block.first_group; number < block.end_group; ++number) {
+    for (std::size_t number = groups.first_group; number < groups.end_group; ++number) {
         const LengthGroup& group = index_.order.groups()[number];
-        if (bound(group, query_.size(), group.excess) > list.limit()) continue;
         const std::size_t count = largest(counts + (group.begin - first), group.end - group.begin);
         const double least = bound(group, count, group.excess);
         if (least <= list.limit()) levels_.push_back({least, number, count});
     }
     std::make_heap(levels_.begin(), levels_.end());
-    while (!levels_.empty() && levels_.front().bound <= list.limit()) {
+    while (most > 0 && !levels_.empty() && levels_.front().bound <= list.limit()) {
         std::pop_heap(levels_.begin(), levels_.end());
         const Level level = levels_.back();
         levels_.pop_back();
@@ -335,8 +354,9 @@ Status TileSearch::select(const IndexBlock& block, std::uint32_t query, const Co
         std::size_t least = level.count;
         const bool all = search_.parameters.k == KnnParameters::all_items;
         while (all && least > 0 && bound(group, least - 1, group.excess) <= list.limit()) --least;
-        GPUTEXT_TRY(compare(group, query, counts + (group.begin - first),
-                            static_cast<Count>(least), static_cast<Count>(level.count), list));
+        find_possible(group, counts + (group.begin - first), static_cast<Count>(least),
+                      static_cast<Count>(level.count), list.limit());
+        GPUTEXT_TRY(compare(list, most));
         if (least == 0) continue;
         const double next = bound(group, least - 1, group.excess);
         if (next > list.limit()) continue;
@@ -346,12 +366,21 @@ Status TileSearch::select(const IndexBlock& block, std::uint32_t query, const Co
     return {};
 }
 
-/// Counts of the block's places, from 0 on.
+/// The block's groups of lengths that may be near: bounds grow with the difference of lengths.
+IndexBlock TileSearch::within_limit(const IndexBlock& block, double limit) const {
+    IndexBlock groups = block;
+    const auto near = [&](std::size_t number) {
+        const LengthGroup& group = index_.order.groups()[number];
+        return least_distance(metric(), query_.size(), group.length, query_.size()) <= limit;
+    };
+    while (groups.first_group < groups.end_group && !near(groups.first_group)) ++groups.first_group;
+    while (groups.first_group < groups.end_group && !near(groups.end_group - 1)) --groups.end_group;
+    return groups;
+}
+
+/// Counts of the places from `begin` to `end`.
 template <class Count>
-void TileSearch::count_trigrams(const IndexBlock& block, std::vector<Count>& counts) {
-    const auto groups = index_.order.groups();
-    const std::size_t begin = groups[block.first_group].begin,
-                      end = groups[block.end_group - 1].end;
+void TileSearch::count_trigrams(std::size_t begin, std::size_t end, std::vector<Count>& counts) {
     counts.assign(end - begin, 0);
     for (const TrigramIndex::Places& places : places_) {
         auto place = std::lower_bound(places.begin(), places.end(), begin);
@@ -360,25 +389,28 @@ void TileSearch::count_trigrams(const IndexBlock& block, std::vector<Count>& cou
     }
 }
 
-Status TileSearch::search_block(const IndexBlock& block, std::uint32_t query, NearestList& list) {
-    if (metric() == StringMetric::trigram) {
+/// Compares the query with at most so many of the block's items.
+Status TileSearch::search_block(const IndexBlock& block, NearestList& list, std::size_t most) {
+    const IndexBlock groups = within_limit(block, list.limit());
+    if (groups.first_group == groups.end_group) return {};
+    const std::size_t begin = index_.order.groups()[groups.first_group].begin,
+                      end = index_.order.groups()[groups.end_group - 1].end;
+    if (metric() != StringMetric::trigram) {
+        counts_.resize(LengthOrder::block_places + 16);
+        index_.letters.count(letters_, begin, end, counts_.data());
+    } else if (index_.trigrams.wide() && query_.size() > UINT8_MAX) {
         // A count is at most as large as the smaller set.
-        if (index_.trigrams.wide() && query_.size() > UINT8_MAX) {
-            count_trigrams(block, wide_counts_);
-            return select(block, query, wide_counts_.data(), list);
-        }
-        count_trigrams(block, counts_);
-        return select(block, query, counts_.data(), list);
+        count_trigrams(begin, end, wide_counts_);
+        return select(groups, wide_counts_.data(), list, most);
+    } else {
+        count_trigrams(begin, end, counts_);
     }
-    const auto groups = index_.order.groups();
-    const std::size_t begin = groups[block.first_group].begin,
-                      end = groups[block.end_group - 1].end;
-    counts_.resize(LengthOrder::block_places + 16);
-    index_.letters.count(letters_, begin, end, counts_.data());
-    return select(block, query, counts_.data(), list);
+    return select(groups, counts_.data(), list, most);
 }
 
-void TileSearch::set_query() {
+void TileSearch::set_query(std::uint32_t query) {
+    number_ = query;
+    query_ = search_.queries[query];
     if (metric() == StringMetric::trigram) {
         index_.trigrams.find(query_, places_);
         return;
@@ -389,20 +421,35 @@ void TileSearch::set_query() {
     if (metric() == StringMetric::jaro_winkler) prefix_ = PrefixIndex::of(query_);
 }
 
-Status TileSearch::run(std::span<const std::uint32_t> queries) {
-    const auto blocks = index_.order.blocks();
-    std::vector<NearestList> lists(queries.size(), search_.new_list());
-    const std::size_t middle = search_.queries.length(queries[queries.size() / 2]);
+/// Compares each query with at most so many items of each block.
+Status TileSearch::each_query(std::span<const std::uint32_t> queries,
+                              std::vector<NearestList>& lists, std::size_t most) {
     const Stop stop = search_.execution.stop();
+    const std::size_t middle = search_.queries.length(queries[queries.size() / 2]);
     for (const std::size_t number : block_order(middle)) {
+        const IndexBlock& block = index_.order.blocks()[number];
         for (std::size_t i = 0; i < queries.size(); ++i) {
             if (stop()) return Status::cancelled();
-            query_ = search_.queries[queries[i]];
-            if (least_of_block(blocks[number], query_.size()) > lists[i].limit()) continue;
-            set_query();
-            GPUTEXT_TRY(search_block(blocks[number], queries[i], lists[i]));
+            if (least_of_block(block, search_.queries.length(queries[i])) > lists[i].limit())
+                continue;
+            set_query(queries[i]);
+            GPUTEXT_TRY(search_block(block, lists[i], most));
         }
     }
+    return {};
+}
+
+Status TileSearch::run(std::span<const std::uint32_t> queries) {
+    std::vector<NearestList> lists(queries.size(), search_.new_list());
+    const std::size_t k = search_.parameters.k;
+    // A near item may lie in any block. How far the k-th of a few of each block's best ones is bounds
+    // the search. Trigrams are not compared a second time.
+    if (index_.order.blocks().size() > 1 && k <= kMostProbes &&
+        metric() != StringMetric::trigram) {
+        GPUTEXT_TRY(each_query(queries, lists, std::max(k, kProbes)));
+        for (NearestList& list : lists) list.keep_limit();
+    }
+    GPUTEXT_TRY(each_query(queries, lists, SIZE_MAX));
     return search_.put({queries.begin(), queries.end()}, lists);
 }
 

@@ -1,12 +1,17 @@
 // Indexes are built while sessions change the table, by several processes, in the transaction of
 // the table, and on temporary tables; builds are cancelled. The index that is there in the end
 // finds what the table has.
+//
+// Tables of many pages and of several models need their size; it is the searches of them that take
+// time, most of it without the index. The quick check has fewer of these, as other tests search
+// small tables in all ways.
 
 #include <set>
 
 #include "tests/live/index_use.hpp"
 #include "tests/live/live_test.hpp"
 #include "tests/live/plain_session.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext::live {
 namespace {
@@ -41,11 +46,12 @@ protected:
         create_pool_of_kinds(session(), kPool);
     }
 
-    void expect_index_finds_all_of_some(std::size_t searches = 5, const Searched& searched = {}) {
+    void expect_index_finds_all_of_some(std::size_t searches = testing::rounds(2, 5),
+                                        std::size_t documents = 8) {
         Dice dice(testing::seed());
         std::size_t found = 0;
         for (std::size_t i = 0; i < searches; ++i)
-            found += expect_index_finds_all(session(), dice, kPool, searched);
+            found += expect_index_finds_all(session(), dice, kPool, {}, documents);
         EXPECT_GT(found, 0u);
         expect_sound(session());
     }
@@ -77,7 +83,7 @@ TEST_F(IndexBuild, ConcurrentlyFindsWhatOthersHaveChangedMeanwhile) {
         });
     try {
         Dice dice(testing::seed());
-        for (int round = 0; round < 3 && !HasFailure(); ++round) {
+        for (int round = 0; round < testing::rounds(2, 3) && !HasFailure(); ++round) {
             session().rows("SET max_parallel_maintenance_workers = " + std::to_string(round % 3));
             session().rows("SET min_parallel_table_scan_size = 0");
             session().rows("CREATE INDEX CONCURRENTLY docs_index ON docs USING gputext (body)");
@@ -154,8 +160,8 @@ TEST_F(IndexBuild, ByAnyNumberOfProcessesFindsTheSame) {
     }
 }
 
-// The number of pages of a group is passed: by builds in one process and in several, and by
-// inserts.
+// The number of pages of a group is passed: by inserts, and by builds in several processes and in
+// one, which writes its own part in the same way. The quick check leaves the last one out.
 TEST_F(IndexBuild, HasSeveralDirectories) {
     const auto text = [](const std::string& i) {
         return "md5((" + i + " / 3)::text) || " + i + " % 3 || repeat('x', " + i + " / 3 % 40)";
@@ -167,7 +173,10 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
         "INSERT INTO docs SELECT i, i % 3, " + text("i") + ", 0 FROM generate_series(0, ";
     const std::string create =
         "CREATE INDEX docs_index ON docs USING gputext (body) WITH (bins = 1024)";
-    for (const int workers : {-1, 0, 2}) {
+    const std::size_t documents = testing::rounds(5, 8);
+    std::vector<int> several = {-1, 2};
+    if (testing::tests_are_long()) several.push_back(0);
+    for (const int workers : several) {
         session().rows("TRUNCATE docs");
         if (workers < 0) {
             // Fifteen sketches a page, 4076 pages behind each directory
@@ -181,45 +190,50 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
             session().rows(create);
         }
         EXPECT_GT(std::stol(session().value("SELECT pg_relation_size('docs_index') / 8192")), 4100);
-        expect_index_finds_all_of_some(3);
+        expect_index_finds_all_of_some(testing::rounds(2, 3), documents);
         session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 15000 AND 30000");
         session().rows("VACUUM docs");
-        expect_index_finds_all_of_some(2);
+        expect_index_finds_all_of_some(2, documents);
         const std::string size = session().value("SELECT pg_relation_size('docs_index')");
         session().rows("INSERT INTO docs SELECT i, 0, " + text("i") +
                        ", 1 FROM generate_series(15000, 30000) AS i");
         EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
-        expect_index_finds_all_of_some(2);
+        expect_index_finds_all_of_some(2, documents);
     }
 }
 
 TEST_F(IndexBuild, HasSeveralModels) {
     fill_with_kinds();
+    const auto expect_some = [&] {
+        expect_index_finds_all_of_some(testing::rounds(2, 5), testing::rounds(4, 8));
+    };
     session().rows("SET min_parallel_table_scan_size = 0");
     session().rows("SET maintenance_work_mem = '256MB'");
-    for (const int workers : {0, 2}) {
+    std::vector<int> several = {2};
+    if (testing::tests_are_long()) several.push_back(0);
+    for (const int workers : several) {
         session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
         session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
         EXPECT_GT(models_of(session()), 1);
-        expect_index_finds_all_of_some();
+        expect_some();
         // More of each kind, and of kinds that the models were not learned from
         session().rows("INSERT INTO docs SELECT i, 0, " + kind_of_document("(i * 7)") +
                        ", 1 FROM generate_series(1, 3000) AS i");
         session().rows(
             "INSERT INTO docs SELECT i, 0, repeat(chr(900 + i % 90), i % 50), 1 "
             "FROM generate_series(1, 3000) AS i");
-        expect_index_finds_all_of_some();
+        expect_some();
         session().rows("DELETE FROM docs WHERE id % 3 = 1 OR id BETWEEN 5000 AND 30000");
         session().rows("VACUUM docs");
-        expect_index_finds_all_of_some();
+        expect_some();
         const std::string size = session().value("SELECT pg_relation_size('docs_index')");
         session().rows("INSERT INTO docs SELECT i, 0, " + kind_of_document("i") +
                        ", 1 FROM generate_series(5000, 30000) AS i");
         EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
-        expect_index_finds_all_of_some();
+        expect_some();
         session().rows("REINDEX INDEX docs_index");
         EXPECT_GT(models_of(session()), 1);
-        expect_index_finds_all_of_some();
+        expect_some();
         session().rows("DROP INDEX docs_index");
     }
 }

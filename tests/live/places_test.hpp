@@ -40,9 +40,10 @@ protected:
             ") AS n JOIN begins ON i = n % 101");
     }
 
+    /// Of rows in any order: a sum of hashes takes a third of the time of sorting their texts.
     static std::string digest_of(const std::string& inner) {
-        return "SELECT count(*) || ' ' || md5(coalesce(string_agg(s::text, ';' ORDER BY s::text), "
-               "'')) FROM cosine_similarities(array_fill(0.5, ARRAY[600]), $$" +
+        return "SELECT count(*) || ' ' || coalesce(sum(hashtextextended(s::text, 0)), 0) "
+               "FROM cosine_similarities(array_fill(0.5, ARRAY[600]), $$" +
                inner + "$$) AS s";
     }
     /// The answer, with what gputextd has of the rows.

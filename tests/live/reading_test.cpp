@@ -137,23 +137,46 @@ protected:
     void SetUp() override {
         LiveTest::SetUp();
         if (HasFatalFailure()) return;
-        // gputextd keeps nothing of rows that are younger than this transaction, so that each
-        // statement reads them.
-        oldest_ = std::make_unique<Session>();
-        oldest_->rows("BEGIN");
-        oldest_->rows("SELECT pg_current_xact_id()");
-        session().rows(kTables);
+        if (oldest_ == nullptr) {
+            // gputextd keeps nothing of rows that are younger than this transaction, so that each
+            // statement reads them.
+            oldest_ = std::make_unique<Session>();
+            oldest_->rows("BEGIN");
+            oldest_->rows("SELECT pg_current_xact_id()");
+        }
+        make("tables", kTables);
+        session().rows(path());
+        other().rows(path());
         reader_ = connected();
     }
     void TearDown() override {
         reader_.reset();
-        oldest_.reset();
         LiveTest::TearDown();
+    }
+
+    /// Tables that tests only read, in a schema of their own: to make them takes longer than most
+    /// tests.
+    void make(const std::string& name, const std::string& definition) {
+        const std::string schema = "reading_" + name;
+        if (session().value("SELECT to_regnamespace('" + schema + "')") != "NULL") return;
+        session().rows("CREATE SCHEMA " + schema);
+        session().rows("SET search_path = " + schema);
+        session().rows(definition);
+        session().rows(path());
+    }
+    /// The same of this test's own, which it may change.
+    void copy(const std::string& table) {
+        session().rows("CREATE UNLOGGED TABLE " + schema() + "." + table +
+                       " (LIKE reading_tables." + table + " INCLUDING ALL)");
+        session().rows("INSERT INTO " + schema() + "." + table + " TABLE reading_tables." + table);
+    }
+    std::string path() const {
+        return "SET search_path = " + schema() + ", reading_tables, reading_many, reading_long, public";
     }
 
     std::unique_ptr<ReadingSession> connected() {
         auto reader = std::make_unique<ReadingSession>();
-        reader->run("SET search_path = " + schema() + ", public");
+        reader->run(path());
         return reader;
     }
     ReadingSession& reader() { return *reader_; }
@@ -180,7 +203,7 @@ protected:
     }
 
 private:
-    std::unique_ptr<Session> oldest_;
+    static inline std::unique_ptr<Session> oldest_;
     std::unique_ptr<ReadingSession> reader_;
 };
 
@@ -193,8 +216,8 @@ TEST_F(Reading, HasAsManyWorkersAsAreAskedFor) {
         kNeighbors,
         "gpu_knn('SELECT id, body FROM texts WHERE id < 5', 'TABLE texts', k => 5)",
         "near_duplicate_groups('TABLE texts', mode => 'ctph')",
-        "word_cooccurrences('TABLE texts')",
-        "word_similarity('TABLE texts')",
+        "word_cooccurrences('SELECT id, left(body, 20000) FROM texts')",
+        "word_similarity('SELECT id, left(body, 20000) FROM texts')",
         "word2vec('SELECT id, left(body, 20000) FROM texts', epochs => 1, dimensions => 4)",
     };
     for (const std::string& call : calls) {
@@ -231,6 +254,8 @@ TEST_F(Reading, OfLittleIsNotWorthAWorker) {
 // ---- Where the statement runs ----
 
 TEST_F(Reading, InASubtransactionGoesOnAfterAnError) {
+    copy("places");
+    copy("texts");
     session().rows("INSERT INTO texts VALUES (1000, 'the last')");
     session().rows(R"(
         CREATE FUNCTION tried(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -257,6 +282,7 @@ TEST_F(Reading, InASubtransactionGoesOnAfterAnError) {
 }
 
 TEST_F(Reading, InASerializableTransaction) {
+    copy("texts");
     reader().run("BEGIN ISOLATION LEVEL SERIALIZABLE");
     expect_same(kSimilarities);
     expect_same(kTerms);
@@ -310,6 +336,8 @@ TEST_F(Reading, OfATemporaryTable) {
 }
 
 TEST_F(Reading, UnderRowLevelSecurity) {
+    copy("places");
+    copy("texts");
     const std::string alice = new_role("alice");
     session().rows("GRANT SELECT ON places TO " + alice);
     session().rows("ALTER TABLE places ENABLE ROW LEVEL SECURITY");
@@ -334,6 +362,7 @@ TEST_F(Reading, UnderRowLevelSecurity) {
 
 // Values that a function gives, and whose table it empties before they are read
 TEST_F(Reading, OfWhatAFunctionTakesAway) {
+    copy("texts");
     session().rows("CREATE TABLE numbers AS SELECT id FROM texts");
     session().rows("ALTER TABLE texts ALTER body SET STORAGE EXTERNAL");
     session().rows("UPDATE texts SET body = body || 'or not'");
@@ -411,6 +440,7 @@ TEST_F(Reading, OfDocumentsThatTheSecondQueryTakesAway) {
 }
 
 TEST_F(Reading, WithinOneAnother) {
+    copy("places");
     expect_same(
         "gpu_knn('SELECT id, place FROM places WHERE id < 4', $$SELECT p.id, p.place FROM "
         "places AS p JOIN cosine_similarities(array_fill(0.5, ARRAY[600]), 'TABLE places') "
@@ -452,7 +482,7 @@ protected:
     void SetUp() override {
         Reading::SetUp();
         if (HasFatalFailure()) return;
-        session().rows(kMany);
+        make("many", kMany);
         reader().run("SET gputext.read_workers = 2");
     }
     void expect_bundles(const std::string& call, const std::string& answer) {
@@ -507,6 +537,7 @@ TEST_F(Bundled, WhereverAStatementRuns) {
     reader().run("DECLARE answer CURSOR FOR " + digest_of(kOfMany));
     EXPECT_EQ(reader().watched("FETCH answer"), answer);
     EXPECT_TRUE(reader().says("bundled rows in "));
+    // Other tests have fewer rows from here on.
     reader().run("DELETE FROM many WHERE id >= 50 AND key = 7");
     expect_bundles(kOfMany, expected("gpu_knn('SELECT id, v, key FROM many WHERE id < 50', 'SELECT "
                                      "id, v, key FROM many WHERE id < 50 OR key <> 7', k => 3)"));
@@ -555,6 +586,7 @@ TEST_F(Bundled, EndByTheEndOfAWorker) {
 // ---- Locks ----
 
 TEST_F(Reading, KeepsTheTableFromBeingChanged) {
+    copy("places");
     reader().run("BEGIN");
     expect_same(kSimilarities);
     other().rows("SET lock_timeout = '50ms'");
@@ -579,10 +611,10 @@ protected:
         Reading::SetUp();
         if (HasFatalFailure()) return;
         // Some seconds of parsing, and some megabytes of table
-        session().rows(
-            "CREATE UNLOGGED TABLE long_texts AS SELECT i AS id, repeat(format('%s.%s/%s ', i, i % "
-            "7, i % "
-            "11), 10000) AS body FROM generate_series(1::bigint, 600) AS i");
+        make("long",
+             "CREATE UNLOGGED TABLE long_texts AS SELECT i AS id, repeat(format('%s.%s/%s ', i, i % "
+             "7, i % "
+             "11), 10000) AS body FROM generate_series(1::bigint, 600) AS i");
     }
     /// Waits until workers read for the session.
     bool reading(Running& statement) {
@@ -742,7 +774,7 @@ TEST(ReadingElsewhere, BesideManyOpenTables) {
         "INSERT INTO many SELECT generate_series(1, 400)");
     reader.run("SET gputext.read_workers = 63");
     for (const std::string& call :
-         {std::string("tfidf('SELECT id, repeat(body, 5) FROM texts')"),
+         {std::string("tfidf('SELECT id, repeat(body, 3) FROM texts')"),
           std::string("cosine_similarities(array_fill(0.5, ARRAY[600]), 'SELECT id + 20000 * i, "
                       "place FROM places, generate_series(1, 4) AS i')")}) {
         EXPECT_EQ(reader.value("SELECT count(*) FROM many"), "400");

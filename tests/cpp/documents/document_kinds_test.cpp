@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/support/random_strings.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext {
 namespace {
@@ -54,7 +55,7 @@ TEST(DocumentKinds, AreThoseThatThereAre) {
 /// Whatever kinds there are, each document is of the one whose typical document is nearest.
 TEST(DocumentKinds, ShareAllDocumentsOut) {
     RandomStrings random;
-    for (int round = 0; round < 30; ++round) {
+    for (int round = 0; round < (testing::tests_are_small() ? 8 : 30); ++round) {
         const std::size_t count = random.below(600), most = 1 + random.below(16);
         const auto documents = documents_around(random, 1 + random.below(9), count);
         const auto kinds = kinds_of(documents, most, by_size);

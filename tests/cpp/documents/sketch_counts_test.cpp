@@ -6,6 +6,7 @@
 
 #include "cpp/base/stoppable.hpp"
 #include "tests/support/random_strings.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext {
 namespace {
@@ -66,7 +67,7 @@ TEST(SketchCounts, AreSumsOverCharactersAndPairsOfHalves) {
                                       2048,       2049,
                                       2050,       kLookEvery - 1,
                                       kLookEvery, kLookEvery + 1};
-    for (int i = 0; i < 100; ++i) sizes.push_back(random.below(5000));
+    for (int i = 0; i < testing::rounds(100); ++i) sizes.push_back(random.below(5000));
     for (const std::size_t size : sizes)
         for (const auto letters : alphabets) {
             const auto text = random.string<std::u32string>(size, letters);

@@ -16,6 +16,7 @@
 #include "cpp/base/lane_sums.hpp"
 #include "cpp/embeddings/detail/optimal_transport.hpp"
 #include "tests/support/random_strings.hpp"
+#include "tests/support/test_size.hpp"
 #include "tests/support/text_pairs.hpp"
 
 namespace gputext {
@@ -223,7 +224,8 @@ std::uint64_t bits(double x) {
 
 TEST(WordMovers, AreExactByAnyInstructionSetAndNumberOfThreads) {
     const RandomModel model(60, 50, 1);
-    const PackedPairs pairs = random_pairs(600, 60, 25, 2);
+    const std::size_t count = testing::rounds<std::size_t>(600);
+    const PackedPairs pairs = random_pairs(count, 60, 25, 2);
     Execution execution(1);
     const auto scale = movers_scale(model.view(), execution);
     ASSERT_TRUE(scale.ok());
@@ -233,7 +235,7 @@ TEST(WordMovers, AreExactByAnyInstructionSetAndNumberOfThreads) {
         parameters.simd = simd;
         const auto found =
             distances_of(parameters, model.view(), pairs.view(), simd == Simd::portable ? 1 : 3);
-        ASSERT_EQ(found.size(), 600u);
+        ASSERT_EQ(found.size(), count);
         for (std::size_t i = 0; i < found.size(); ++i) {
             const double wanted =
                 plain_distance(model.view(), pairs.firsts[i], pairs.seconds[i], *scale);
@@ -249,15 +251,16 @@ TEST(WordMovers, AreExactByAnyInstructionSetAndNumberOfThreads) {
 
 TEST(WordMovers, HaveTheSameBitsFromEitherSide) {
     const RandomModel model(200, 37, 4);
-    const PackedPairs pairs = random_pairs(300, 200, 60, 5);
+    const std::size_t count = testing::rounds<std::size_t>(300);
+    const PackedPairs pairs = random_pairs(count, 200, 60, 5);
     PackedPairs turned;
-    for (std::size_t i = 0; i < 300; ++i) turned.append(pairs.seconds[i], pairs.firsts[i]);
+    for (std::size_t i = 0; i < count; ++i) turned.append(pairs.seconds[i], pairs.firsts[i]);
     for (const MoversMethod method : {MoversMethod::exact, MoversMethod::relaxed}) {
         MoversParameters parameters;
         parameters.method = method;
         const auto there = distances_of(parameters, model.view(), pairs.view());
         const auto back = distances_of(parameters, model.view(), turned.view());
-        for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(bits(there[i]), bits(back[i])) << i;
+        for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(bits(there[i]), bits(back[i])) << i;
     }
 }
 

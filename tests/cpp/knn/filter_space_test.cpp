@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "tests/support/test_size.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -260,7 +261,9 @@ TYPED_TEST_SUITE(FilterSpaceOf, Types);
 TYPED_TEST(FilterSpaceOf, BoundsTheErrorOfEveryScore) {
     RandomRows random;
     for (const Hard& hard : kHard)
-        for (const std::size_t d : {1, 2, 16, 17, 300, 2000})
+        for (const std::size_t d : {1, 2, 16, 17, 300, 2000}) {
+            // Where sums are as long, only errors of rounding are new.
+            if (d == 2000 && testing::tests_are_small()) continue;
             for (const Metric metric :
                  {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
                 SCOPED_TRACE(std::string(hard.name) + ", dimensions " + std::to_string(d) +
@@ -272,6 +275,7 @@ TYPED_TEST(FilterSpaceOf, BoundsTheErrorOfEveryScore) {
                 this->check(metric, rows, rows);
                 if (this->HasFatalFailure()) return;
             }
+        }
 }
 
 TYPED_TEST(FilterSpaceOf, BoundsScoresOfQueriesAndItemsOfOtherMagnitudes) {

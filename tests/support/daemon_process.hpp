@@ -40,10 +40,10 @@ inline bool soon(const std::function<bool()>& condition,
     return condition();
 }
 
-/// The numbers of fake devices that a test is run with: under sanitizers one and the last alone,
-/// for the time it takes.
+/// The numbers of fake devices that a test is run with: the first and the last alone, where tests are
+/// not long or are sanitized, for the time it takes.
 inline std::vector<int> numbers_of_devices(std::vector<int> numbers) {
-    if (kSanitized) numbers.erase(numbers.begin() + 1, numbers.end() - 1);
+    if (kFewer) numbers.erase(numbers.begin() + 1, numbers.end() - 1);
     return numbers;
 }
 

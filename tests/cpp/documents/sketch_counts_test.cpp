@@ -70,6 +70,8 @@ TEST(SketchCounts, AreSumsOverCharactersAndPairsOfHalves) {
     for (int i = 0; i < testing::rounds(100); ++i) sizes.push_back(random.below(5000));
     for (const std::size_t size : sizes)
         for (const auto letters : alphabets) {
+            // All kinds of characters are in the second one.
+            if (testing::tests_are_small() && size > 5000 && letters != alphabets[1]) continue;
             const auto text = random.string<std::u32string>(size, letters);
             ASSERT_TRUE(counts.count(bytes_of(utf8_of(text)), utf8, {}));
             const PlainCounts plain = plain_counts(text);

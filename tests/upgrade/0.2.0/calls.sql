@@ -34,6 +34,11 @@ INSERT INTO calls VALUES
     a.place::float8[] <-> b.place::float8[], a.place::float8[] <=> b.place::float8[], a.place::float8[] <#> b.place::float8[], a.place::float8[] <+> b.place::float8[],
     euclidean_distance(a.place, b.place), cosine_distance(a.place, b.place), negative_inner_product(a.place, b.place), manhattan_distance(a.place, b.place)
     FROM vectors a, vectors b WHERE a.id < 9 AND b.id BETWEEN 9 AND 30$$),
+('similarity of strings', $$SELECT jaro_similarity(a.body, b.body), jaro_winkler_similarity(a.body, b.body), osa_distance(a.body, b.body),
+    damerau_levenshtein(a.body, b.body) FROM sentences a, sentences b WHERE a.id < 20 AND b.id < 20$$),
+-- The metric trigram needs pg_trgm.
+('gpu_knn on strings', $$SELECT metric, n.* FROM unnest('{edit_rate,levenshtein,osa,jaro,jaro_winkler}'::text[]) AS metric,
+    gpu_knn('SELECT id, body FROM sentences WHERE id < 20', 'SELECT id, body FROM sentences', k => 3, metric => metric) AS n$$),
 ('trie_summary', $$SELECT name, trie_summary(words) FROM dictionaries$$),
 ('word_frequencies', $$SELECT * FROM word_frequencies('SELECT body FROM sentences')$$),
 ('word_similarity_from_counts', $$SELECT * FROM word_similarity_from_counts('SELECT * FROM word_cooccurrences(''SELECT body FROM sentences'', min_count => 1)')$$),

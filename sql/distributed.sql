@@ -13,6 +13,10 @@ INSERT INTO items VALUES
     (12, NULL, 'de', NULL, NULL, NULL);
 
 SELECT partition::regclass, server, relation FROM gputext_partitions('items') ORDER BY relation;
+-- A column that was dropped is not asked for, where a condition may be about any column.
+ALTER TABLE items ADD COLUMN dropped integer;
+ALTER TABLE items DROP COLUMN dropped;
+SELECT gputext_partition_query('items', 'items_en'::regclass, 'items_en', '{id}', 'id > 1') ~ 'dropped' AS asks_for_it;
 SELECT * FROM gpu_knn_distributed('SELECT 7, ARRAY[1, 0.5]::real[]', 'items', 'id', 'embedding', 3, metric => 'euclidean');
 SELECT * FROM gpu_knn_distributed('SELECT id, embedding FROM items', 'items', 'id', 'embedding', 1, exclude_self => true, condition => 'lang <> ''fr''');
 SELECT * FROM gpu_knn_distributed('SELECT id, embedding, lang FROM items', 'items', 'id', 'embedding', 1, exclude_key => 'lang', metric => 'manhattan');

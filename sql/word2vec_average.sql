@@ -43,6 +43,7 @@ SELECT * FROM word2vec_average('TABLE models', weights => NULL);
 SELECT * FROM word2vec_average('TABLE models', weights => 'words');
 SELECT * FROM word2vec_average('SELECT word, vector FROM models');
 SELECT * FROM word2vec_average($$SELECT 'a', 1, '{1,2}'::real[], NULL::real[]$$);
+SELECT * FROM word2vec_average($$VALUES ('a', NULL::integer, '{1,2}'::real[], '{1,2}'::real[])$$);
 SELECT * FROM word2vec_average($$VALUES ('a', 1, '{1,2}'::real[], '{1,2}'::real[]), ('b', 1, '{1}', '{1}')$$);
 SELECT * FROM word2vec_average($$VALUES ('a', 1, '{1,NaN}'::real[], '{1,2}'::real[])$$);
 SELECT * FROM word2vec_average($$VALUES ('a', -1, '{1,2}'::real[], '{1,2}'::real[])$$);

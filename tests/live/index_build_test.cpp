@@ -93,7 +93,11 @@ TEST_F(IndexBuild, ConcurrentlyFindsWhatOthersHaveChangedMeanwhile) {
             session().rows("VACUUM docs");
             expect_index_finds_all(session(), dice, kPool);
             if (round % 4 == 0) expect_sound(session());
-            session().rows("REINDEX TABLE CONCURRENTLY docs");
+            // Of the table, PostgreSQL 18.6 also makes the index of its TOAST table anew, and other
+            // sessions then find "no valid index" there, or miss chunks, without gputext, too.
+            session().rows(session().value("SHOW server_version_num") < "180000"
+                               ? "REINDEX TABLE CONCURRENTLY docs"
+                               : "REINDEX INDEX CONCURRENTLY docs_index");
             for (int i = 0; i < 3; ++i) expect_index_finds_all(session(), dice, kPool);
             session().rows("DROP INDEX CONCURRENTLY docs_index");
         }

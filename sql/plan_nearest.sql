@@ -62,6 +62,7 @@ INSERT INTO odd VALUES (1, '{0,0,0}'), (2, NULL), (3, '{1,0,0}'), (4, '{0,1,0}')
 SELECT * FROM compare('SELECT u.id, b.* FROM odd u, LATERAL (SELECT id, e <=> u.e AS distance FROM odd ORDER BY e <=> u.e LIMIT 4) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM odd u, LATERAL (SELECT id, e <=> u.e AS distance FROM base WHERE id < 3 ORDER BY e <=> u.e LIMIT 4) b WHERE u.e IS NOT NULL AND u.id <> 1');
 SELECT * FROM compare('SELECT u.id, b.* FROM odd u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id < 0 ORDER BY e <-> u.e LIMIT 4) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e FETCH FIRST 3 ROWS WITH TIES) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 0) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT NULL::int) b');
 
@@ -163,6 +164,7 @@ SELECT * FROM compare_in_order('SELECT id FROM base WHERE id < 0 ORDER BY e <-> 
 SELECT * FROM compare_in_order('SELECT e <=> ''{1,2,3}'' AS distance FROM odd ORDER BY distance LIMIT 4');
 SELECT * FROM compare_in_order('SELECT e <-> NULL AS distance FROM base ORDER BY distance LIMIT 4');
 SELECT * FROM compare_in_order('SELECT id FROM odd ORDER BY e <-> ''{1,2,3}'' NULLS FIRST LIMIT 2');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' FETCH FIRST 4 ROWS WITH TIES');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 0');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT NULL');
 -- Rows that do not fit into memory

@@ -322,6 +322,7 @@ struct StringDistance::Scratch {
     std::vector<std::uint32_t> rows[3];
     LongJaro long_jaro;
     bool long_jaro_set = false;
+    std::size_t work = 0;  // trigrams since the last look
 
     bool is_word() const { return query.size() <= kWord; }
     Status edits(StringMetric metric, Symbols item, double limit, Stop stop, double& distance);
@@ -383,6 +384,11 @@ Status StringDistance::operator()(Symbols item, double limit, Stop stop, double&
     distance = kFar;
     Scratch& scratch = *scratch_;
     if (metric_ == StringMetric::trigram) {
+        scratch.work += scratch.query.size() + item.size();
+        if (scratch.work >= kLookEvery) {
+            if (stop()) return Status::cancelled();
+            scratch.work = 0;
+        }
         distance = trigram_distance(scratch.query.size(), item.size(),
                                     common_numbers(scratch.query, item));
     } else if (metric_ == StringMetric::jaro || metric_ == StringMetric::jaro_winkler) {

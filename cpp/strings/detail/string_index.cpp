@@ -251,9 +251,13 @@ Status TrigramIndex::set(const Strings& strings, const LengthOrder& order, Stop 
     struct Entry {
         std::uint32_t trigram, place;
     };
+    std::size_t size = 0;
+    for (std::size_t place = 0; place < order.size(); ++place)
+        size += strings.length(order.item(place));
     std::vector<Entry> entries;
+    entries.reserve(size);
     for (std::size_t place = 0; place < order.size(); ++place) {
-        if (place % 1024 == 0 && stop()) return Status::cancelled();
+        if (place % 64 == 0 && stop()) return Status::cancelled();
         const Symbols trigrams = strings[order.item(place)];
         wide_ |= trigrams.size() > UINT8_MAX;
         for (const std::uint32_t trigram : trigrams)

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
@@ -150,6 +151,12 @@ TEST(StringDistance, OfLongStringsIsStopped) {
         EXPECT_EQ(distance(b, INFINITY, stop, found).code(), ErrorCode::cancelled)
             << name_of(metric);
     }
+    std::vector<std::uint32_t> trigrams(std::size_t{1} << 20);
+    std::iota(trigrams.begin(), trigrams.end(), 0u);
+    StringDistance distance(StringMetric::trigram);
+    distance.set_query(trigrams);
+    double found = 0;
+    EXPECT_EQ(distance(a, INFINITY, stop, found).code(), ErrorCode::cancelled);
     EXPECT_EQ(jaro_similarity(a, b, stop).status().code(), ErrorCode::cancelled);
     EXPECT_EQ(jaro_winkler_similarity(a, b, stop).status().code(), ErrorCode::cancelled);
     EXPECT_EQ(osa_distance(a, b, stop).status().code(), ErrorCode::cancelled);

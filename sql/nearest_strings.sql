@@ -74,6 +74,15 @@ SELECT * FROM gpu_knn('SELECT 1, ''a'', 1', 'SELECT 1, ''b''', k => 1, metric =>
 SELECT * FROM gpu_knn('SELECT 1, ''a'', 1, 2', 'SELECT 1, ''b'', 1, 2', k => 1, metric => 'jaro');
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM gpu_knn('SELECT 1, ''a''', 'SELECT 1, repeat(''a'', 1000000)', k => 1, metric => 'jaro');
+-- A long string is refused before its symbols take memory: 120 MB
+CREATE TABLE long_string AS SELECT 1 AS id, repeat('abcdefghi ', 3000000) AS s;
+CREATE FUNCTION peak_megabytes() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::bigint / 1024$$;
+SELECT peak_megabytes() AS before \gset
+SELECT count(*) FROM gpu_knn('SELECT 1, ''a''', 'SELECT id, s FROM long_string', k => 1, metric => 'jaro');
+SELECT peak_megabytes() - :before < 90 AS stays_small;
+DROP FUNCTION peak_megabytes;
+DROP TABLE long_string;
 RESET gputext.host_memory_limit;
 
 -- A cancel, wherever it finds the statement

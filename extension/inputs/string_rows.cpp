@@ -56,21 +56,32 @@ bool may_be_bytes(StringMetric metric) {
 
 // ---- Symbols ----
 
-/// The symbols that were appended for a row are its own.
-Status end_row(const VectorRows& rows, StringRows& strings) {
-    strings.begins.push_back(strings.symbols.size());
-    const std::size_t bytes = strings.symbols.size() * sizeof(std::uint32_t);
+/// Before a row's symbols take memory.
+Status check_room(std::size_t more, const VectorRows& rows, const StringRows& strings) {
+    const std::size_t bytes = (strings.symbols.size() + more) * sizeof(std::uint32_t);
     return bytes <= rows.memory_limit()
                ? Status()
                : over_memory_limit("the strings", bytes, rows.memory_limit());
 }
 
-Status append_characters(Bytes text, const CharacterLengths& lengths, StringRows& strings,
-                         Stop stop) {
+/// Room for all rows within the limit: a vector that grows has up to three times what it needs. A
+/// string has no more characters than bytes, and no more trigrams than bytes and one.
+void reserve_symbols(VectorRows& rows, StringRows& strings) {
+    strings.begins.reserve(rows.size() + 1);
+    strings.symbols.reserve(std::min<std::uint64_t>(
+        rows.values(0).unpacked_bytes(), rows.memory_limit() / sizeof(std::uint32_t)));
+}
+
+Status append_characters(Bytes text, const CharacterLengths& lengths, const VectorRows& rows,
+                         StringRows& strings, Stop stop) {
+    const std::size_t count = count_characters(text, lengths, stop);
+    if (stop()) return Status::cancelled();
+    GPUTEXT_TRY(check_room(count, rows, strings));
     for (std::size_t at = 0, done = 1; at < text.size(); ++done) {
         strings.symbols.push_back(next_character(text, lengths, at));
         if (done % kLookEvery == 0 && stop()) return Status::cancelled();
     }
+    strings.begins.push_back(strings.symbols.size());
     return {};
 }
 
@@ -82,10 +93,8 @@ void append_string(StringForm form, Datum value, const VectorRows& rows, StringR
             bpchartruelen(VARDATA_ANY(string), static_cast<int>(bytes.size()))));
     const CharacterLengths& lengths = form == StringForm::bytes ? CharacterLengths::single_byte()
                                                                 : database_characters();
-    attempt_or_raise([&]() -> Status {
-        GPUTEXT_TRY(append_characters(bytes, lengths, strings, stop_on_interrupt()));
-        return end_row(rows, strings);
-    });
+    attempt_or_raise(
+        [&] { return append_characters(bytes, lengths, rows, strings, stop_on_interrupt()); });
 }
 
 // ---- Trigrams ----
@@ -137,9 +146,12 @@ void append_trigrams(FmgrInfo* function, Datum value, const VectorRows& rows,
         MemoryContextAllocHuge(CurrentMemoryContext, (count + 1) * sizeof(std::uint32_t)));
     for (int i = 0; i < count; ++i) numbers[i] = trigram_number(DatumGetTextPP(trigrams[i]));
     std::sort(numbers, numbers + count);
-    attempt_or_raise([&] {
-        strings.symbols.insert(strings.symbols.end(), numbers, std::unique(numbers, numbers + count));
-        return end_row(rows, strings);
+    std::uint32_t* const end = std::unique(numbers, numbers + count);
+    attempt_or_raise([&]() -> Status {
+        GPUTEXT_TRY(check_room(static_cast<std::size_t>(end - numbers), rows, strings));
+        strings.symbols.insert(strings.symbols.end(), numbers, end);
+        strings.begins.push_back(strings.symbols.size());
+        return {};
     });
 }
 
@@ -165,7 +177,11 @@ StringForm string_form_of(TupleDesc columns, StringMetric metric) {
              errmsg("metric '%s' compares texts, not values of type %s", name_of(metric),
                     format_type_be(TupleDescAttr(columns, 1)->atttypid)),
              errdetail("%s", kWanted),
-             errhint("Other types can be cast in the inner query, as in name::text.")));
+             type == BYTEAOID
+                 ? errhint("A text in bytes can be converted in the inner query, as in "
+                           "convert_from(name, 'UTF8'); 'edit_rate', 'levenshtein' and 'osa' "
+                           "compare bytes.")
+                 : errhint("Other types can be cast in the inner query, as in name::text.")));
     pg_unreachable();
 }
 
@@ -173,7 +189,7 @@ void read_strings(StringForm form, StringMetric metric, VectorRows& rows, String
     auto* const function = static_cast<FmgrInfo*>(palloc0(sizeof(FmgrInfo)));
     if (metric == StringMetric::trigram) fmgr_info(trigram_function(), function);
     attempt_or_raise([&] {
-        strings.begins.reserve(rows.size() + 1);
+        reserve_symbols(rows, strings);
         strings.begins.push_back(0);
     });
     MemoryContext context =

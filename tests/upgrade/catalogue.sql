@@ -1,5 +1,5 @@
 -- What the extension consists of, without object identifiers: a line for each property that an installation and an
--- update must give alike.
+-- update must give alike. The extension's own comment is that of the release by which it was created: no update changes it.
 
 CREATE FUNCTION catalogue() RETURNS TABLE (object text, property text, value text) LANGUAGE sql
 SET search_path = pg_catalog, public AS $$
@@ -70,7 +70,7 @@ SET search_path = pg_catalog, public AS $$
         FROM member JOIN pg_class r ON (classid, objid) = ('pg_class'::regclass, r.oid)
         UNION ALL
         SELECT 'extension', jsonb_build_object(
-            'version', extversion, 'relocatable', extrelocatable, 'configuration', extconfig, 'comment', obj_description(e.oid, 'pg_extension'))
+            'version', extversion, 'relocatable', extrelocatable, 'configuration', extconfig)
         FROM pg_extension e WHERE extname = 'gputext'
     )
     SELECT object, key, value FROM described, jsonb_each_text(properties)

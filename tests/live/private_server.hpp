@@ -77,9 +77,11 @@ inline bool asleep(pid_t pid) {
 /// Neither gone nor a corpse. Takes away the corpse of a server's orphan, which comes to this
 /// process.
 inline bool alive(pid_t pid) {
-    waitpid(pid, nullptr, WNOHANG);
     const char state = state_of(pid);
-    return state != 'Z' && state != 'X';
+    if (state != 'Z' && state != 'X') return true;
+    // While it is not waited for, the next server takes it for one that runs.
+    waitpid(pid, nullptr, WNOHANG);
+    return false;
 }
 
 /// Never to a whole group of processes, as numbers that are none would have it.

@@ -332,8 +332,11 @@ TEST_F(ValueReuse, NothingIsTakenOverACrashOrARestart) {
     insert('a');
     const Found kept = find();
     ASSERT_TRUE(takes(kept, find()));
+    // The server ends all sessions when it has seen that one was killed. Until then it takes new ones.
+    const auto witness = open("postgres");
     send_signal(session().pid(), SIGKILL);
     ASSERT_TRUE(eventually([&] { return session().sqlstate("SELECT 1") == "gone"; }));
+    ASSERT_TRUE(eventually([&] { return witness->sqlstate("SELECT 1") != "ok"; }));
     ASSERT_TRUE(eventually([&] {
         try {
             connect();

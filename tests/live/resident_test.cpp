@@ -132,12 +132,12 @@ TEST_F(Resident, KeepsDocuments) {
     for (const char* device : {"cpu", "gpu"}) {
         set(std::string("gputext.device = ") + device);
         session().value("SELECT gputext_evict('pages')");
-        for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body"), right) << device << i;
-        EXPECT_EQ(use_of(session(), "pages").hits, 2 * 2940) << device;
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(pairs("body"), right) << device << i;
+        EXPECT_EQ(use_of(session(), "pages").hits, 2940) << device;
     }
     session().rows("UPDATE pages SET body = body || ' and more' WHERE id % 7 = 0");
-    EXPECT_EQ(pairs("body"), pairs("body || ''"));
-    EXPECT_EQ(pairs("body"), pairs("body || ''"));
+    const std::string right_now = pairs("body || ''");
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(pairs("body"), right_now);
     session().rows("DROP TABLE pages");
     expect_nothing_left_when_forgotten();
 }
@@ -165,9 +165,9 @@ TEST_F(Resident, KeepsNewAndOldDocuments) {
         set(std::string("gputext.device = ") + device);
         session().value("SELECT gputext_evict('old_pages')");
         session().value("SELECT gputext_evict('new_pages')");
-        for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body", "body"), right) << device << i;
-        EXPECT_EQ(use_of(session(), "old_pages").hits, 2 * 3000) << device;
-        EXPECT_EQ(use_of(session(), "new_pages").hits, 2 * 601) << device;
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(pairs("body", "body"), right) << device << i;
+        EXPECT_EQ(use_of(session(), "old_pages").hits, 3000) << device;
+        EXPECT_EQ(use_of(session(), "new_pages").hits, 601) << device;
         // One side only.
         EXPECT_EQ(pairs("body || ''", "body"), right) << device;
         EXPECT_EQ(pairs("body", "body || ''"), right) << device;

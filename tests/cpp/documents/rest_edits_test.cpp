@@ -59,7 +59,7 @@ TEST(RestEdits, AreALowerBoundOfEachRest) {
     RandomStrings random;
     RestEdits rest;
     std::size_t told = 0;
-    for (int round = 0; round < (kSanitized ? 4 : 16); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 4 : 8, kSanitized ? 4 : 16); ++round) {
         const std::string_view letters = kAlphabets[random.below(4)];
         std::string a = round % 4 == 0 ? random.string(2000 + random.below(3000), letters)
                                        : text_of(random, 2000 + random.below(3000), letters);
@@ -110,7 +110,7 @@ TEST(RestEdits, ExcludeUnrelatedTexts) {
 TEST(RestEdits, LeaveTheDistanceAsItIs) {
     RandomStrings random;
     EditDistance edit_distance;
-    for (int round = 0; round < (kSanitized ? 1 : 4); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 1 : 2, kSanitized ? 1 : 4); ++round) {
         const std::string_view letters = kAlphabets[round];
         const std::string a = text_of(random, 26'000 + random.below(4000), letters);
         const std::string b = round % 2 == 0

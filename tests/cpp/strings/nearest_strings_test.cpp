@@ -101,7 +101,7 @@ TEST_P(NearestStringsOnEach, EqualPlainOnesOnRandomCalls) {
 }
 
 /// More items than a block has, of a few lengths, so that groups are divided.
-TEST_P(NearestStringsOnEach, AreFoundInSeveralBlocks) {
+TEST(NearestStrings, AreFoundInSeveralBlocks) {
     RandomNames random;
     std::vector<String> items;
     while (items.size() < 70000)
@@ -114,7 +114,6 @@ TEST_P(NearestStringsOnEach, AreFoundInSeveralBlocks) {
                 for (String& string : *rows) string = RandomNames::ascending(std::move(string));
         NearestStringsParameters parameters;
         parameters.metric = metric;
-        parameters.simd = GetParam();
         parameters.k = 3;
         Execution execution(2);
         const StringRows query_rows(queries), item_rows(items);

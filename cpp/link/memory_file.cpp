@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace gputext {
@@ -27,7 +29,13 @@ Result<FileDescriptor> new_memory_file() {
 
 Status seal_memory_file(int descriptor) {
     constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-    if (fcntl(descriptor, F_ADD_SEALS, seals) == 0) return {};
+    // The kernel refuses while somebody holds a page for a moment, be it to move it.
+    constexpr int kTries = 20;
+    for (int tried = 0; tried < kTries; ++tried) {
+        if (fcntl(descriptor, F_ADD_SEALS, seals) == 0) return {};
+        if (errno != EBUSY || tried + 1 == kTries) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     return {ErrorCode::io_error,
             std::string("could not seal a file in memory: ") + std::strerror(errno)};
 }

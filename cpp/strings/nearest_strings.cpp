@@ -40,6 +40,7 @@ public:
     double limit() const {
         return found_.size() < k_ ? radius_ : std::min(radius_, found_.front().distance);
     }
+
     Status add(const Found& found) {
         if (found_.size() < k_) {
             GPUTEXT_TRY(make_room());
@@ -177,8 +178,8 @@ bool counts_edits(StringMetric metric) {
 struct StringIndex {
     LengthOrder order;
     LetterIndex letters;
-    PairIndex pairs;         // for edits
-    PrefixIndex prefixes;    // for jaro_winkler
+    PairIndex pairs;       // for edits
+    PrefixIndex prefixes;  // for jaro_winkler
     TrigramIndex trigrams;
 
     Status set(const Strings& strings, std::span<const std::uint32_t> items,

@@ -38,9 +38,9 @@ struct NearestStringsParameters {
 /// The neighbors of all queries among the items of their key, without those that are excluded: by
 /// the distance from the query to the item, and then by the items' order. Every item has a distance
 /// to every query. Rows of trigrams ascend strictly.
-/// Time: less than a nanosecond for a pair of short strings, and a distance (about 50 ns) for those
-/// whose bound is within the k-th distance; O(pairs * distance) where no item is near. With trigram
-/// the number of pairs of equal trigrams. Memory: 20 to 60 bytes an item, 16 bytes a trigram of the
+/// Time: less than a nanosecond for a pair of short strings, and a distance for those whose
+/// bound is within the k-th distance; O(pairs * distance) where no item is near. With trigram
+/// the number of pairs of equal trigrams. Memory: 20 to 80 bytes an item, 12 bytes a trigram of the
 /// items; within answer_limit the neighbors; some megabytes a thread.
 /// Errors: invalid_argument for keys that are not as many as the rows, for k = 0 and a radius that
 /// is no number; cancelled; out_of_memory; memory_limit.

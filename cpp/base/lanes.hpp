@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,22 @@ using Vector = typename VectorOf<T, W>::type;
 struct Half {
     std::uint16_t bits;
 };
+
+/// The binary16 nearest to a number, ties to even; infinity beyond the largest one.
+inline Half half_near(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = bits >> 16 & 0x8000;
+    std::uint32_t magnitude = bits & 0x7fffffff;
+    if (magnitude < 0x38800000) {
+        // Below the normal ones: the last place of numbers from 0.5 on is binary16's smallest one.
+        const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+        return {static_cast<std::uint16_t>(
+            sign | (std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(0.5f)))};
+    }
+    if (magnitude >= 0x47800000) return {static_cast<std::uint16_t>(sign | 0x7c00)};
+    magnitude += 0xfff + (magnitude >> 13 & 1);
+    return {static_cast<std::uint16_t>(sign | (magnitude - 0x38000000) >> 13)};
+}
 
 /// W binary16 numbers as doubles. Exponent and fraction are put into binary32's places, whose
 /// exponents are 112 more; a number below binary16's normal ones is below binary32's here, and

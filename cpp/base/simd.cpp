@@ -38,6 +38,8 @@ bool simd_available(Simd simd) {
             return simd_available(Simd::avx2) && __builtin_cpu_supports("avx512f") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
+        case Simd::bfloat16:
+            return simd_available(Simd::avx512) && __builtin_cpu_supports("avx512bf16");
         case Simd::amx: {
             static const bool granted = simd_available(Simd::avx512) && amx_granted();
             return granted;
@@ -55,14 +57,19 @@ Simd best_simd() {
     return best;
 }
 
-Simd best_simd_with_tiles() {
-    return simd_available(Simd::amx) ? Simd::amx : best_simd();
+Simd best_simd_with_bfloat16() {
+    static const Simd best = simd_available(Simd::amx)        ? Simd::amx
+                             : simd_available(Simd::bfloat16) ? Simd::bfloat16
+                                                              : best_simd();
+    return best;
 }
 
 const char* simd_name(Simd simd) {
     switch (simd) {
         case Simd::amx:
             return "amx";
+        case Simd::bfloat16:
+            return "avx512_bf16";
         case Simd::avx512:
             return "avx512";
         case Simd::avx2:

@@ -42,16 +42,21 @@ bool stoppable_append(Container& container, std::string_view bytes, Stop stop) {
 
 // ---- Sorting that a stop request ends early ----
 
-/// As std::sort(), of elements that are trivial to copy: less() may take a microsecond. Returns
-/// false when stopped, and then leaves them in no particular order, some perhaps twice.
+/// As std::sort(), of elements that are trivial to copy. less() looks at `length` symbols at most.
+/// Returns false when stopped, and then leaves them in no particular order, some perhaps twice.
 template <class Iterator, class Less>
-bool stoppable_sort(Iterator begin, Iterator end, const Less& less, Stop stop) {
+bool stoppable_sort(Iterator begin, Iterator end, const Less& less, Stop stop,
+                    std::size_t length = 1) {
     struct Stopped {};
-    constexpr std::size_t kComparisons = 4096;  // between two looks
+    // Between two looks: less() may take a microsecond, and one of very many symbols longer.
+    constexpr std::size_t kMostComparisons = 4096;
+    const std::size_t comparisons =
+        std::clamp<std::size_t>(16 * kLookEvery / std::max<std::size_t>(length, 1), 1,
+                                kMostComparisons);
     std::size_t done = 0;
     try {
         std::sort(begin, end, [&](const auto& a, const auto& b) {
-            if (++done % kComparisons == 0 && stop()) throw Stopped();
+            if (++done % comparisons == 0 && stop()) throw Stopped();
             return less(a, b);
         });
     } catch (const Stopped&) {

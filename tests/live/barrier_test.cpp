@@ -17,8 +17,9 @@
 namespace gputext::live {
 namespace {
 
-// Milliseconds. On a busy machine, and where the statement waits for a checkpoint, too, all is late:
-// the session is late only if it has computed all the while, or for a time that nothing explains.
+// Milliseconds. On a busy machine, and where the statement waits for a checkpoint, too, all is
+// late: the session is late only if it has computed all the while, or for a time that nothing
+// explains.
 constexpr double kMost = 1000;
 constexpr double kMostOnBusyMachine = 8000;
 
@@ -80,12 +81,29 @@ std::string texts(int count, const std::string& columns = "i::bigint, ") {
            "'w' || i % 2003 || ' w' || i % 499 || ' w' || i * 7919 % 20011 FROM " + numbers(count);
 }
 
+/// Records of a name each.
+std::string records(int count) {
+    return "SELECT i::bigint AS id, md5(i::text) AS name FROM " + numbers(count);
+}
+
 /// Of long documents: nearly all of their pairs are to be compared.
 std::string documents(const std::string& function, const std::string& others = "") {
     const std::string query =
         "$$SELECT i::bigint, string_agg(md5(i || '.' || j), '') FROM generate_series(1, 4000) i, "
         "generate_series(1, 40) j GROUP BY i$$";
     return rows_of(function + "(" + query + others + ", threshold => 0.3, mode => 'exact')");
+}
+
+/// Documents of lines, each of which stands in several of them.
+std::string passages() {
+    return "$$SELECT i::bigint, string_agg(md5((i * j % 100003)::text), '') FROM "
+           "generate_series(1, 10000) i, generate_series(1, 100) j GROUP BY i$$";
+}
+
+/// Of few different elements.
+std::string many_sets() {
+    return "$$SELECT i::bigint, ARRAY(SELECT (hashint4(i * 100 + j) & 1023) FROM generate_series(1, 12) "
+           "j) FROM generate_series(1, 200000) i$$";
 }
 
 std::string code() {
@@ -114,6 +132,10 @@ std::vector<Heavy> heavy_calls() {
     const std::string ctph = "('8:' || repeat('abc', i::integer % 7 + 1) || ':d')::ctph";
     const std::string vector = "ARRAY[i, 1, 2]::real[]";
     const std::string model = "$$SELECT word, vector FROM model$$";
+    const std::string linkage =
+        "SELECT * FROM (VALUES (NULL, NULL, 'prior', false, 0.001, 0.999), ('name', 1, "
+        "'jaro_winkler >= 0.9', false, 0.9, 0.0001), ('name', 0, 'else', false, 0.1, 0.9999)) AS "
+        "m (field, level, condition, term_frequency, m, u)";
     const std::string words = "$$SELECT i::bigint, i::text FROM " + numbers(100000000) + "$$";
     return {
         {"gputext_ctph_in", of_rows(ctph)},
@@ -171,8 +193,32 @@ std::vector<Heavy> heavy_calls() {
          "CREATE INDEX ON lines USING gputext (repeat(repeat(body, 1000), 30))",
          "SET max_parallel_maintenance_workers = 2"},
         {"gputext_index_handler", "INSERT INTO repeated SELECT body FROM lines"},
+        {"gputext_shared_passages", rows_of("shared_passages(" + passages() + ", 20)")},
+        {"gputext_shared_passages_between",
+         rows_of("shared_passages_between(" + passages() + ", " + passages() + ", 20)")},
+        {"gputext_common_passages", rows_of("common_passages(" + passages() + ", 20)")},
+        {"gputext_passage_coverage", rows_of("passage_coverage(" + passages() + ", 20)")},
+        {"gputext_passage_coverage_between",
+         rows_of("passage_coverage_between(" + passages() + ", " + passages() + ", 20)")},
+        {"gputext_similar_sets", rows_of("similar_sets(" + many_sets() + ", 0.5)")},
+        {"gputext_similar_sets_between",
+         rows_of("similar_sets_between(" + many_sets() + ", " + many_sets() + ", 0.5)")},
+        {"gputext_cut_passages",
+         "SELECT cut_passages(repeat('a', 300000000 + 0 * pg_backend_pid()), '{1}', '{5}')"},
         {"gputext_groups_of",
          rows_of("groups_of($$SELECT i, i + 1 FROM " + numbers(30000000) + "$$)")},
+        {"gputext_linkage_model",
+         rows_of("linkage_model($$" + records(300000) + "$$, '{name: jaro_winkler >= 0.9}')")},
+        {"gputext_linkage_model_between",
+         rows_of("linkage_model_between($$" + records(300000) + "$$, $$" + records(300000) +
+                 "$$, '{name: jaro_winkler >= 0.9}')")},
+        {"gputext_linked_records",
+         rows_of("linked_records($$" + records(300000) + "$$, $$" + linkage + "$$)")},
+        {"gputext_linked_records",
+         rows_of("linked_records($$" + records(100000000) + "$$, $$" + linkage + "$$)")},
+        {"gputext_linked_records_between",
+         rows_of("linked_records_between($$" + records(300000) + "$$, $$" + records(300000) +
+                 "$$, $$" + linkage + "$$)")},
         {"gputext_knn",
          rows_of("gpu_knn($$" + vectors(50000) + "$$, $$" + vectors(100000) + "$$, k => 10)")},
         {"gputext_knn",
@@ -370,7 +416,7 @@ protected:
         send_signal(session().pid(), SIGSTOP);
         ASSERT_TRUE(eventually([&] { return state_of(session().pid()) == 'T'; }));
         Running emitter(other(), emit);
-        const bool waits = eventually([&] { return waits_for_barrier(other().pid()); }, 5s);
+        const bool waits = eventually([&] { return waits_for_barrier(other().pid()); });
         watcher_->rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
         const long ticks = ticks_of(session().pid());
         const auto begin = Clock::now();

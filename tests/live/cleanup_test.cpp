@@ -166,7 +166,7 @@ TEST_F(Spill, GivesTheSameAnswerAndUsesAFile) {
         EXPECT_TRUE(answer("1MB", call) == in_memory) << call;
         expect_nothing_left(session().pid(), call);
         session().rows("SELECT pg_stat_force_next_flush()");
-        EXPECT_TRUE(eventually([&] { return temporary_bytes() > before + 20000000; }, 3s)) << call;
+        EXPECT_TRUE(eventually([&] { return temporary_bytes() > before + 20000000; })) << call;
     }
 }
 

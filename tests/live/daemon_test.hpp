@@ -209,7 +209,7 @@ private:
 
     void expect_idle(Traces (*traces_of)(pid_t), pid_t pid, const Traces& idle,
                      const std::string& who) {
-        EXPECT_TRUE(eventually([&] { return traces_of(pid) == idle; }, 5s))
+        EXPECT_TRUE(eventually([&] { return traces_of(pid) == idle; }))
             << who << " has " << ::testing::PrintToString(traces_of(pid)) << " instead of "
             << ::testing::PrintToString(idle) << "\n"
             << ::testing::PrintToString(descriptors_of(pid));

@@ -151,6 +151,9 @@ TEST_F(IndexBuild, ByAnyNumberOfProcessesFindsTheSame) {
                                 phase == "building index: writing directory")
                         << phase;
                 }
+            EXPECT_EQ(session().value("SELECT reltuples FROM pg_class WHERE oid = 'docs'::regclass"),
+                      session().value("SELECT count(*) FROM docs"))
+                << how;
             session().rows("DROP INDEX docs_index");
             session().rows(std::string("CREATE INDEX ") + how +
                            "docs_index ON docs USING gputext (body)");

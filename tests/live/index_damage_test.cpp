@@ -379,6 +379,32 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
     expect_alive();
 }
 
+TEST_F(IndexDamage, OfAddressesDoesNotExtendTheTable) {
+    // The block that stands for none, and a row that a page can have
+    change_files([](std::size_t number, File& file) {
+        for (std::size_t page = 3; number == 0 && page < file.pages(); ++page)
+            for (std::size_t i = 0; i < file.capacity(page); ++i) {
+                std::memset(file.rows(page) + 6 * i, 0xff, 4);
+                std::memcpy(file.rows(page) + 6 * i + 4, "\1", 2);
+            }
+    });
+    Session asking(server().connection());
+    const std::string size = "SELECT pg_relation_size('" + table(0) + "')";
+    const std::string before = asking.value(size);
+    for (const Way& way : kWithIndex) {
+        try {
+            rows_of(asking, way, near_rows(0));
+            ADD_FAILURE() << "no error when searched by " << way.name;
+        } catch (const pqxx::sql_error& error) {
+            asking.rows("ROLLBACK");
+            EXPECT_EQ(std::string(error.sqlstate()), "XX002") << error.what();
+        }
+    }
+    EXPECT_EQ(asking.value(size), before);
+    expect_mended(0);
+    expect_alive();
+}
+
 // ---- An index with several models ----
 
 /// The directory's entries for the blocks from the second one on (extension/index/format.hpp): the

@@ -134,7 +134,7 @@ TEST_F(Waiting, ForAStuckDeviceCanBeCancelled) {
 // gputextd stands still, as in a debugger: the supervisor finds out and starts another.
 TEST_F(Waiting, ForAGputextdThatStandsStillEnds) {
     const pid_t still = server().daemon();
-    inject("in_job:slow:1000");
+    inject("in_job:slow:100000");
     Running running(session(), kJob);
     ASSERT_TRUE(reaches(session().pid(), "being slow"));
     send_signal(still, SIGSTOP);

@@ -67,6 +67,11 @@ INSERT INTO no_columns SELECT FROM generate_series(1, 3);
 CREATE TABLE tries AS
 SELECT trie_agg(word) AS front, trie_agg(word, 'xbw') AS xbw
 FROM (VALUES ('to'), ('be'), ('or'), ('not'), ('question'), (repeat('long', 1000)), (U&'\00e4\+01F600')) AS v(word);
+CREATE TABLE linkage (field text, level integer, condition text, term_frequency boolean, m float8, u float8);
+INSERT INTO linkage VALUES
+    (NULL, NULL, 'prior', NULL, 0.1, 0.9), ('x', 1, 'exact', true, 0.9, 0.1), ('x', 0, 'else', true, 0.1, 0.9),
+    ('n', 1, 'within 3', false, 0.9, 0.1), ('n', 0, 'else', false, 0.1, 0.9),
+    ('name', 2, 'exact', false, 0.7, 0.01), ('name', 1, 'jaro_winkler >= 0.8', false, 0.2, 0.05), ('name', 0, 'else', false, 0.1, 0.9);
 CREATE TABLE model AS
 SELECT word, n AS count, ARRAY[n, 1, -n]::real[] AS vector, ARRAY[1, n, 0]::real[] AS output_vector
 FROM unnest('{to,be,or,not,that,is,the,question,x,a}'::text[]) WITH ORDINALITY AS v(word, n);
@@ -284,8 +289,11 @@ public:
         shape_ = dice_.below(60);
         returns_set_ = function.returns_set;
         id_type_ = "bigint";
-        for (const Argument& argument : function.arguments)
+        of_records_ = false;
+        for (const Argument& argument : function.arguments) {
             if (argument.type == "anyelement") id_type_ = random_type();
+            of_records_ |= argument.name.starts_with("records");
+        }
         const std::string call = dice_.percent(50) ? named(function) : positional(function);
         if (function.aggregate)
             return "SELECT count(r::text) FROM (SELECT " + call +
@@ -376,6 +384,7 @@ private:
             {"queries", {{"id", "real[]"}, {"id", "text"}, {"id", "integer[]", "real[]"}}},
             {"words", {{"id", "text"}}},
             {"pairs", {{"id", "text[]", "text[]"}}},
+            {"matches", {{"id", "id"}}},
             {"sequences", {{"id", "text[]"}}},
             {"cooccurrences", {{"text", "integer", "text", "bigint"}}}};
         const auto found = known.find(parameter);
@@ -395,6 +404,14 @@ private:
         return query + " FROM " + dice_.of(sources) + " AS g(i)";
     }
 
+    /// Records with the fields of linkage models below.
+    std::string records() {
+        return "SELECT " + column_of(id_type_) + " AS id, " + column_of("text") + " AS name, " +
+               column_of(random_type()) + " AS x, i AS n, date '2000-01-01' + i AS born FROM " +
+               "generate_series(" + dice_.of(Types{"1, 0", "1, 1", "1, 7", "-20, 60"}) +
+               ") AS g(i)";
+    }
+
     std::string tame_query(const std::string& parameter) {
         static const Types models = {
             "TABLE model", "SELECT word, vector, output_vector FROM model",
@@ -403,6 +420,11 @@ private:
             "SELECT 'w' || i AS word, abs(i) AS count, ARRAY[i, 1]::real[] AS vector, "
             "ARRAY[1, i]::real[] AS output_vector FROM generate_series(-3, 30) AS i",
             "SELECT 'w' || i, ARRAY[i, 1]::float8[] FROM generate_series(1, 30) AS i"};
+        static const Types linkage_models = {
+            "TABLE linkage", "SELECT * FROM linkage WHERE field IS DISTINCT FROM 'x'",
+            "SELECT field, level, condition, field = 'x' AS term_frequency, m, u FROM linkage"};
+        if (parameter == "model" && of_records_) return dice_.of(linkage_models);
+        if (parameter.starts_with("records")) return records();
         if (parameter == "model" || parameter == "initial") return dice_.of(models);
         const std::vector<Types> shapes = likely_shapes(parameter);
         return rows_of(shapes[shape_ % shapes.size()]);
@@ -469,10 +491,23 @@ private:
             "inner_product", "lin",     "relaxed", "skipgram",  "cbow",
             "unigram",       "sklearn", "breunig", "front",     "xbw",
             "jaccard",       "pmi",     "raw",     "frequency", "int main() { return 0; }"};
-        const bool query = returns_set_ && (!argument.optional() || argument.name == "initial");
+        const bool query = returns_set_ && (!argument.optional() || argument.name == "initial" ||
+                                            argument.name == "matches");
         if (query && dice_.percent(90))
             return quoted(tame_ ? tame_query(argument.name) : wild_query());
         return argument.optional() && dice_.percent(70) ? quoted(dice_.of(options)) : plain("text");
+    }
+
+    /// Of the records above.
+    std::string list_of_fields(const std::string& parameter) {
+        static const Types comparisons = {
+            "'{\"name: exact, jaro_winkler >= 0.9\",x: exact}'", "'{x: exact}'",
+            "'{\"n: exact, within 3, within 50 percent\",\"born: day_month_exchanged, within "
+            "9\",\"name: osa <= 2, edit_rate <= 0.4, jaro >= 0.5\"}'",
+            "'{\"x: exact, overlap >= 1\",\"n: within 2\"}'", "'{\"x: levenshtein <= 3\"}'"};
+        static const Types fields = {"'{}'", "'{x}'", "'{name}'", "'{\"x, n\",born}'",
+                                     "'{n,name}'"};
+        return dice_.of(parameter == "comparisons" ? comparisons : fields);
     }
 
     std::string plain(const std::string& type) {
@@ -493,6 +528,7 @@ private:
     std::string argument_of(const Argument& argument) {
         if (tame_ && argument.optional() && dice_.percent(40)) return argument.otherwise;
         if (argument.type == "text") return text_argument(argument);
+        if (argument.type == "text[]" && tame_) return list_of_fields(argument.name);
         if (argument.type != "anyelement") return plain(argument.type);
         const std::string type = tame_ ? id_type_ : random_type();
         return dice_.percent(70) ? "NULL::" + type : value_of(type);
@@ -528,6 +564,7 @@ private:
     bool tame_ = false;
     std::size_t shape_ = 0;  // of a tame call's inner queries, as those of two go together
     bool returns_set_ = false;
+    bool of_records_ = false;
     std::string id_type_;
 };
 
@@ -610,7 +647,8 @@ protected:
 TEST_F(RandomCalls, EndInRowsOrInProperErrors) {
     const std::uint64_t seed = number_from("GPUTEXT_FUZZ_SEED", std::random_device{}());
     const std::uint64_t most = number_from("GPUTEXT_FUZZ_CALLS", testing::rounds(1000, 6000));
-    const auto end = Clock::now() + std::chrono::seconds(number_from("GPUTEXT_FUZZ_SECONDS", testing::rounds(10, 45)));
+    const auto end = Clock::now() + std::chrono::seconds(number_from("GPUTEXT_FUZZ_SECONDS",
+                                                                     testing::rounds(10, 45)));
     const bool shows = std::getenv("GPUTEXT_FUZZ_LOG") != nullptr;
     std::printf("GPUTEXT_FUZZ_SEED=%llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);

@@ -8,12 +8,11 @@
 #include <cstring>
 #include <sstream>
 
+#include "tests/live/interruption.hpp"
 #include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {
-
-constexpr double kMost = 200;  // milliseconds from a cancel to its error
 
 /// A session that hears what gputext says about the workers that read for it.
 class ReadingSession {
@@ -147,7 +146,7 @@ protected:
         make("tables", kTables);
         session().rows(path());
         other().rows(path());
-        reader_ = connected();
+        reconnect();
     }
     void TearDown() override {
         reader_.reset();
@@ -180,6 +179,7 @@ protected:
         return reader;
     }
     ReadingSession& reader() { return *reader_; }
+    void reconnect() { reader_ = connected(); }
 
     /// The answer of the session alone.
     std::string expected(const std::string& call) {
@@ -486,14 +486,10 @@ protected:
         reader().run("SET gputext.read_workers = 2");
     }
     void expect_bundles(const std::string& call, const std::string& answer) {
-        EXPECT_EQ(reader().watched(digest_of(call)), answer) << call;
+        ASSERT_EQ(reader().watched(digest_of(call)), answer) << call;
         EXPECT_TRUE(reader().says("bundled rows in 1 of") || reader().says("bundled rows in 2 of"))
             << call;
     }
-    /// Of a condition that takes time for each row, in workers, too.
-    const std::string slow_ =
-        "SELECT count(*) FROM gpu_knn('SELECT id, v FROM many WHERE id < 5', "
-        "'SELECT id, v FROM many WHERE pg_sleep(0.001) IS NOT NULL', k => 3)";
 };
 
 TEST_F(Bundled, AreRead) {
@@ -559,30 +555,6 @@ TEST_F(Bundled, BesideOtherParallelWork) {
               other().value("SELECT count(DISTINCT item_id) FROM " + kOfMany));
 }
 
-TEST_F(Bundled, EndByACancel) {
-    for (int i = 0; i < 3; ++i) {
-        Running statement(reader(), slow_);
-        ASSERT_TRUE(eventually([&] { return !workers_of(reader().pid()).empty(); }));
-        std::this_thread::sleep_for(std::chrono::milliseconds(100 * i));
-        const auto begin = Clock::now();
-        other().rows("SELECT pg_cancel_backend(" + std::to_string(reader().pid()) + ")");
-        EXPECT_EQ(statement.wait(), "57014") << reader().message();
-        EXPECT_LT(Milliseconds(statement.end() - begin).count(), 10 * kMost);
-        expect_nothing_left_of(reader(), "a cancel");
-    }
-    expect_bundles(kOfMany, expected(kOfMany));
-}
-
-TEST_F(Bundled, EndByTheEndOfAWorker) {
-    Running statement(reader(), slow_);
-    ASSERT_TRUE(eventually([&] { return !workers_of(reader().pid()).empty(); }));
-    other().rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE leader_pid = " +
-                 std::to_string(reader().pid()) + " AND pid <> leader_pid ORDER BY pid LIMIT 1");
-    EXPECT_EQ(statement.wait(), "57P01") << reader().message();
-    expect_nothing_left_of(reader(), "the end of a worker");
-    expect_bundles(kOfMany, expected(kOfMany));
-}
-
 // ---- Locks ----
 
 TEST_F(Reading, KeepsTheTableFromBeingChanged) {
@@ -603,122 +575,135 @@ TEST_F(Reading, KeepsTheTableFromBeingChanged) {
 
 // ---- Ends before the end ----
 
-const char* const kLong = "tfidf('SELECT id, body || body FROM long_texts')";
+/// Texts that take long to parse, however fast the machine is: each has a word of its own, which
+/// the dictionary of the configuration "slow" waits for (tests/module/parser_checks.cpp). Their
+/// words are such that PostgreSQL's parser, which hears of interrupts, has nothing to do.
+const std::string kSlowTexts = R"(
+    CREATE FUNCTION slow_lexize(internal, internal, internal, internal) RETURNS internal
+    STRICT LANGUAGE c AS 'gputext', 'gputext_slow_lexize';
+    CREATE TEXT SEARCH TEMPLATE slow (LEXIZE = slow_lexize);
+    CREATE TEXT SEARCH DICTIONARY slow (TEMPLATE = slow);
+    CREATE TEXT SEARCH CONFIGURATION slow (COPY = pg_catalog.simple);
+    ALTER TEXT SEARCH CONFIGURATION slow ALTER MAPPING FOR asciiword WITH slow;
+    CREATE UNLOGGED TABLE slow_texts AS
+    SELECT i AS id, translate(i::text, '0123456789', 'abcdefghij') || ' ' || repeat('to be or not ', 300) AS body
+    FROM generate_series(1::bigint, 6000) AS i)";
+const std::string kSlowTerms =
+    "tfidf('SELECT id, body || body FROM slow_texts', 'slow'::regconfig)";
 
-class Ended : public Reading {
+/// A statement whose workers read for at least ten seconds, and one that they read for without
+/// delay.
+struct LongReading {
+    const char* name;
+    std::string slow, quick;
+};
+
+void PrintTo(const LongReading& reading, std::ostream* out) {
+    *out << reading.name;
+}
+
+class Ended : public Reading, public ::testing::WithParamInterface<LongReading> {
 protected:
     void SetUp() override {
         Reading::SetUp();
         if (HasFatalFailure()) return;
-        // Some seconds of parsing, and some megabytes of table
-        make("long",
-             "CREATE UNLOGGED TABLE long_texts AS SELECT i AS id, repeat(format('%s.%s/%s ', i, i % "
-             "7, i % "
-             "11), 10000) AS body FROM generate_series(1::bigint, 600) AS i");
+        make("long", kSlowTexts);
+        make("many", kMany);
     }
+
     /// Waits until workers read for the session.
     bool reading(Running& statement) {
         return eventually(
                    [&] { return statement.done() || !workers_of(reader().pid()).empty(); }) &&
                !statement.done();
     }
-    /// The machine may stall once; what is slow by itself is slow more often.
-    void note(double latency, double control) {
-        ++tries_;
-        if (latency > kMost + control) ++slow_;
-        slowest_ = std::max(slowest_, latency);
-    }
-    void expect_quick() {
-        EXPECT_GE(tries_, 3) << "the statement was faster than its interruption";
-        EXPECT_LE(slow_, 1);
-        std::printf("             %d tries, slowest %.1f ms\n", tries_, slowest_);
-    }
-    static double after(Clock::time_point begin, Clock::time_point end) {
-        return std::max(0.0, Milliseconds(end - begin).count());
+
+    /// Interrupts the statement so long after its workers have begun; returns as Control's.
+    double interrupt(Clock::duration place, const std::string& interruption,
+                     const std::vector<std::string>& states) {
+        Control control;
+        Running statement(reader(), digest_of(GetParam().slow));
+        EXPECT_TRUE(reading(statement)) << "no workers, and " << statement.wait();
+        std::this_thread::sleep_for(place);
+        const double late = control.interrupt(other(), statement, interruption);
+        EXPECT_NE(std::find(states.begin(), states.end(), statement.wait()), states.end())
+            << statement.wait() << ' ' << reader().message();
+        return late;
     }
 
-private:
-    int tries_ = 0, slow_ = 0;
-    double slowest_ = 0;
+    /// At several places of the reading.
+    void expect_ends(const std::string& interruption, const std::vector<std::string>& states,
+                     const std::string& after) {
+        for (const auto place : {0ms, 70ms, 200ms}) {
+            expect_in_time([&] {
+                const double late = interrupt(place, interruption, states);
+                expect_nothing_left_of(reader(), after);
+                return late;
+            });
+            if (HasFailure()) return;  // the statement may take half a minute each time
+        }
+    }
+    void expect_goes_on() {
+        EXPECT_EQ(reader().value(digest_of(GetParam().quick)), expected(GetParam().quick));
+    }
 };
 
-TEST_F(Ended, ByACancel) {
-    Session control;
-    for (int i = 0; i < 6; ++i) {
-        Running sleep(control, "SELECT pg_sleep(600)");
-        Running statement(reader(), digest_of(kLong));
-        if (!reading(statement)) continue;
-        ASSERT_TRUE(eventually([&] {
-            return other().value("SELECT state FROM pg_stat_activity WHERE pid = " +
-                                 std::to_string(control.pid())) == "active";
-        }));
-        std::this_thread::sleep_for(std::chrono::milliseconds(60 * i));  // another place each time
-        const auto begin = Clock::now();
-        other().rows("SELECT pg_cancel_backend(" + std::to_string(reader().pid()) +
-                     "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
-        ASSERT_EQ(sleep.wait(), "57014");
-        if (statement.wait() == "ok") continue;
-        ASSERT_EQ(statement.wait(), "57014") << reader().message();
-        note(after(begin, statement.end()), after(begin, sleep.end()));
-        expect_nothing_left_of(reader(), "a cancel");
-    }
-    expect_quick();
-    EXPECT_EQ(reader().value(digest_of(kTerms)), expected(kTerms));
+TEST_P(Ended, ByACancel) {
+    expect_ends("pg_cancel_backend(" + std::to_string(reader().pid()) + ")", {"57014"}, "a cancel");
+    expect_goes_on();
 }
 
-TEST_F(Ended, ByATimeout) {
-    Session control;
-    for (const int timeout : {150, 250, 350, 450}) {
-        const std::string set = "SET statement_timeout = " + std::to_string(timeout);
-        reader().run(set);
-        control.rows(set);
-        Running sleep(control, "SELECT pg_sleep(600)");
-        Running statement(reader(), digest_of(kLong));
-        ASSERT_EQ(sleep.wait(), "57014");
-        if (statement.wait() == "ok") continue;
-        ASSERT_EQ(statement.wait(), "57014") << reader().message();
-        note(after(statement.begin(), statement.end()) - timeout,
-             after(sleep.begin(), sleep.end()) - timeout);
-        expect_nothing_left_of(reader(), "a timeout");
+// The times are such that some are before there are workers, and the last one is when they read.
+TEST_P(Ended, ByATimeout) {
+    bool has_read = false;
+    for (auto timeout = 100ms; !has_read && timeout < 10s && !HasFailure(); timeout *= 2) {
+        reader().run("SET statement_timeout = " + std::to_string(timeout.count()));
+        expect_in_time([&] {
+            Control control({}, timeout);
+            Running statement(reader(), digest_of(GetParam().slow));
+            has_read = reading(statement) || has_read;
+            EXPECT_EQ(statement.wait(), "57014") << reader().message();
+            expect_nothing_left_of(reader(), "a timeout");
+            return control.time_out(statement);
+        });
     }
-    expect_quick();
+    EXPECT_TRUE(has_read);
     reader().run("SET statement_timeout = '60s'");
-    EXPECT_EQ(reader().value(digest_of(kTerms)), expected(kTerms));
+    expect_goes_on();
 }
 
-TEST_F(Ended, ByTheEndOfAWorker) {
-    const std::string answer = expected(kLong);
-    int ended = 0;
-    for (int i = 0; i < 4; ++i) {
-        Running statement(reader(), digest_of(kLong));
-        if (!reading(statement)) continue;
-        std::this_thread::sleep_for(std::chrono::milliseconds(40 * i));
-        other().rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE leader_pid = " +
-                     std::to_string(reader().pid()) +
-                     " AND pid <> leader_pid ORDER BY pid LIMIT 1");
-        if (statement.wait() != "ok") {
-            EXPECT_EQ(statement.wait(), "57P01") << reader().message();
-            ++ended;
-        }
-        expect_nothing_left_of(reader(), "the end of a worker");
-    }
-    EXPECT_GE(ended, 1);
-    EXPECT_EQ(reader().value(digest_of(kLong)), answer);
+TEST_P(Ended, ByTheEndOfAWorker) {
+    expect_ends("(SELECT pg_terminate_backend(min(pid)) FROM pg_stat_activity WHERE leader_pid = " +
+                    std::to_string(reader().pid()) + " AND pid <> leader_pid)",
+                {"57P01"}, "the end of a worker");
+    expect_goes_on();
 }
 
-TEST_F(Ended, ByTheEndOfTheSession) {
-    const int pid = reader().pid();
-    Running statement(reader(), digest_of(kLong));
-    ASSERT_TRUE(reading(statement));
-    other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
-    const std::string state = statement.wait();
-    EXPECT_TRUE(state == "57P01" || state == "gone") << state;
-    EXPECT_TRUE(eventually([&] { return workers_of(pid).empty(); }));
-    EXPECT_TRUE(eventually([&] { return temporary_files(pid).empty(); }));
+TEST_P(Ended, ByTheEndOfTheSession) {
+    expect_in_time([&] {
+        const int pid = reader().pid();
+        const double late =
+            interrupt(0ms, "pg_terminate_backend(" + std::to_string(pid) + ")", {"57P01", "gone"});
+        EXPECT_TRUE(eventually([&] { return workers_of(pid).empty(); }));
+        EXPECT_TRUE(eventually([&] { return temporary_files(pid).empty(); }));
+        reconnect();
+        return late;
+    });
+    expect_goes_on();
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    While, Ended,
+    ::testing::Values(LongReading{"ParsingTexts", kSlowTerms, kTerms},
+                      LongReading{
+                          "BundlingRows",
+                          "gpu_knn('SELECT id, v FROM many WHERE id < 5', "
+                          "'SELECT id, v FROM many WHERE pg_sleep(0.001) IS NOT NULL', k => 3)",
+                          kOfMany}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 // Several sessions share the server's workers, and some go without.
-TEST_F(Ended, AreOneOfManySessions) {
+TEST_F(Reading, InManySessions) {
     const std::string answer = expected(kTerms);
     std::vector<std::unique_ptr<ReadingSession>> sessions;
     std::vector<std::unique_ptr<Running>> running;
@@ -824,16 +809,14 @@ TEST(ReadingElsewhere, WithAWorkerThatIsKilled) {
     std::string answer;
     {
         ReadingSession reader(server.connection());
-        reader.run(kExtension + kTables + "; CHECKPOINT");
+        reader.run(kExtension + kTables + ";" + kSlowTexts + "; CHECKPOINT");
         answer = reader.value(digest_of(kTerms));
         Session other(server.connection());
         const std::string worker =
             "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE "
             "leader_pid = " +
             std::to_string(reader.pid()) + " AND pid <> leader_pid";
-        Running statement(reader,
-                          "SELECT count(*) FROM tfidf('SELECT a.id * 1000 + b.id, a.body "
-                          "FROM texts AS a, texts AS b WHERE b.id < 20')");
+        Running statement(reader, digest_of(kSlowTerms));
         pid_t pid = 0;
         ASSERT_TRUE(eventually([&] {
             pid = std::stoi(other.value(worker));

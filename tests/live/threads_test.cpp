@@ -173,5 +173,29 @@ TEST_F(Threads, OfAStatementCanBeItsOwnAlone) {
     EXPECT_EQ(session->value(kShort), kShortAnswer);
 }
 
+TEST_F(Threads, OfAStatementMayBecomeMoreMeanwhile) {
+    set_helpers(kHelpers);
+    const auto greedy = greedy_session(), reader = greedy_session();
+    other().rows("CREATE EXTENSION pg_trgm");
+    {
+        Running holding(*greedy, kLong);
+        ASSERT_TRUE(eventually([&] { return threads_of(greedy->pid()) >= kOwn + kHelpers; }));
+        // Threads read these rows twice, and the session asks pg_trgm for some of them in between.
+        Running reading(*reader,
+                        "SELECT count(*) FROM gpu_knn($$SELECT 1, 'a'$$, "
+                        "$$SELECT i, CASE WHEN i % 8 = 0 THEN repeat(md5(i::text) || 'ä', 50) "
+                        "ELSE md5(i::text) END FROM generate_series(1, 66000) i$$, k => 1, "
+                        "metric => 'trigram')");
+        EXPECT_TRUE(eventually([&] {
+            return other().value("SELECT count(*) FROM gputext_activity WHERE done > 0 AND "
+                                 "phase = 'reading rows' AND total = 66000 AND pid = " +
+                                 std::to_string(reader->pid())) == "1";
+        })) << other().table("TABLE gputext_activity");
+        cancel(*greedy, holding);
+        EXPECT_EQ(reading.wait(), "ok") << reader->message();
+    }
+    other().rows("DROP EXTENSION pg_trgm");
+}
+
 }  // namespace
 }  // namespace gputext::live

@@ -61,5 +61,17 @@ TEST(StoppableSort, LooksOftenAndEndsAtTheLookThatSaysSo) {
     EXPECT_EQ(third.looks, 3);
 }
 
+TEST(StoppableSort, LooksAtEachComparisonOfVeryLongElements) {
+    std::vector<int> numbers = random_numbers(1000);
+    StopAt never{1000000};
+    int compared = 0;
+    const auto less = [&](int a, int b) {
+        ++compared;
+        return a < b;
+    };
+    EXPECT_TRUE(stoppable_sort(numbers.begin(), numbers.end(), less, never.stop(), 64 * kLookEvery));
+    EXPECT_EQ(never.looks, compared);
+}
+
 }  // namespace
 }  // namespace gputext

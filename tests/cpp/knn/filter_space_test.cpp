@@ -217,7 +217,7 @@ protected:
         ASSERT_TRUE(FilterSpace::holds(largest_query, largest_item, d));
         const TypedRows typed(items, ElementType::float64, d);
         const Score score = metric == Metric::manhattan ? Score::magnitude : Score::product;
-        for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx}) {
+        for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::bfloat16, Simd::amx}) {
             if (!simd_available(simd)) continue;
             if (is_bfloat16<T> && !bfloat16_filter_available(score, simd)) continue;
             SCOPED_TRACE(simd_name(simd));

@@ -2,17 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstring>
 #include <limits>
-#include <thread>
 
 #include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/cluster_sums.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_k_means.hpp"
+#include "tests/support/stops_soon.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -438,21 +436,14 @@ void expect_cancelled_in(const char* phase) {
     std::vector<float> elements(n * d);
     for (float& element : elements) element = normal(generator);
     const Vectors items{ElementType::float32, n, d, elements.data(), {}, {}};
-    Execution execution(2);
-    std::atomic<bool> ended{false};
-    Status status;
-    std::thread running([&] {
-        status = k_means({.k = 2000, .iterations = 1000000}, items, execution).status();
-        ended = true;
-    });
-    while (std::strcmp(execution.phase(), phase) != 0 || execution.done() < 3)
-        std::this_thread::yield();
-    const auto begin = std::chrono::steady_clock::now();
-    execution.request_stop();
-    running.join();
-    const auto elapsed = std::chrono::steady_clock::now() - begin;
-    EXPECT_EQ(status.code(), ErrorCode::cancelled);
-    EXPECT_LT(elapsed, std::chrono::milliseconds(kSanitized ? 2000 : 500));
+    testing::expect_stops_soon(
+        [&](Execution& execution) {
+            const Status status =
+                k_means({.k = 2000, .iterations = 1000000}, items, execution).status();
+            EXPECT_EQ(status.code(), ErrorCode::cancelled);
+            return status;
+        },
+        testing::in_phase(phase, 3), kSanitized ? 2000 : 500);
 }
 
 TEST(KMeans, StopsWhileItChoosesCentroids) {

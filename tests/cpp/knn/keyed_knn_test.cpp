@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <random>
-#include <thread>
 
 #include "cpp/knn/knn.hpp"
 #include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/random_keys.hpp"
+#include "tests/support/stops_soon.hpp"
 #include "tests/support/test_size.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -62,7 +61,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Simd, KeyedKnnOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::amx),
+                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::bfloat16, Simd::amx),
                          name_of_simd);
 
 KnnParameters any_parameters(RandomRows& random, std::size_t items) {
@@ -190,26 +189,6 @@ TEST(KeyedKnn, RespectsTheLimitOfTheAnswer) {
     }
 }
 
-/// Milliseconds from a stop request, made so long after the begin, to the end; 0 for a search that
-/// was ready before.
-double milliseconds_to_stop(const Vectors& rows, const Keys& keys, std::size_t k,
-                            std::chrono::milliseconds after) {
-    using Clock = std::chrono::steady_clock;
-    Execution execution(2);
-    Clock::time_point requested;
-    std::thread stopper([&] {
-        std::this_thread::sleep_for(after);
-        requested = Clock::now();
-        execution.request_stop();
-    });
-    const auto answer = keyed_knn({.k = k}, rows, rows, {keys, keys}, {}, execution);
-    const auto end = Clock::now();
-    stopper.join();
-    if (answer.ok()) return 0;
-    EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
-    return std::chrono::duration<double, std::milli>(end - requested).count();
-}
-
 TEST(KeyedKnn, StopsSoonAtAnyTime) {
     constexpr std::size_t d = 16, n = kSanitized ? 30000 : 300000;
     std::mt19937 generator(1);
@@ -220,13 +199,14 @@ TEST(KeyedKnn, StopsSoonAtAnyTime) {
         Keys keys(n);
         for (std::size_t i = 0; i < n; ++i)
             keys[i] = static_cast<std::uint32_t>(i * 7919 % n / of_key);
-        for (const int after : {2, 10, 40, 200}) {
-            // A busy machine can lengthen any single run.
-            double least = 1e9;
-            for (int run = 0; run < 3 && least > 200; ++run)
-                least = std::min(
-                    least, milliseconds_to_stop(rows, keys, 5, std::chrono::milliseconds(after)));
-            EXPECT_LT(least, 200) << of_key << " rows a key, after " << after << " ms";
+        for (const int time : {2, 10, 40, 200}) {
+            SCOPED_TRACE(std::to_string(of_key) + " rows a key, after " +
+                         std::to_string(time) + " ms");
+            testing::expect_stops_soon(
+                [&](Execution& execution) {
+                    return keyed_knn({.k = 5}, rows, rows, {keys, keys}, {}, execution).status();
+                },
+                testing::after(time), 200);
         }
     }
 }

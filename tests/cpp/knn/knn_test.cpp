@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <thread>
 
 #include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
+#include "tests/support/stops_soon.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -63,7 +63,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Simd, KnnOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::amx),
+                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::bfloat16, Simd::amx),
                          name_of_simd);
 
 std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {
@@ -231,6 +231,39 @@ TEST_P(KnnOnEach, ARadiusFindsAllWithinIt) {
 }
 
 /// So many queries and items that limits are guessed by a sample.
+TEST_P(KnnOnEach, EachQueryMayHaveARadiusOfItsOwn) {
+    RandomRows random;
+    const auto distance_of = [](const NeighborRow& row) {
+        return std::bit_cast<double>(std::uint64_t{row.second});
+    };
+    for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies})
+        for (const Metric metric : kAllMetrics) {
+            const std::size_t d = 20, k = 15, n = 40;
+            const TypedRows items(random.rows(shape, 400, d), ElementType::float32, d);
+            const TypedRows queries(random.rows(shape, n, d), ElementType::float32, d);
+            const KnnParameters parameters{.k = k, .metric = metric, .simd = GetParam()};
+            const auto all = rows_of(run(parameters, queries, items));
+            std::vector<double> radii;
+            std::vector<std::vector<NeighborRow>> wanted;
+            for (const auto& neighbors : all) {
+                // At a neighbor, which counts; beyond all of them; and before them
+                const std::size_t kind = random.below(3);
+                radii.push_back(kind == 0 || neighbors.empty()
+                                    ? std::numeric_limits<double>::infinity()
+                                : kind == 1 ? distance_of(neighbors[random.below(neighbors.size())])
+                                            : -1e300);
+                wanted.push_back(neighbors);
+                std::erase_if(wanted.back(),
+                              [&](const auto& row) { return distance_of(row) > radii.back(); });
+            }
+            Execution execution(2);
+            auto found = knn_nearer(parameters, radii, queries.vectors(), items.vectors(),
+                                    execution);
+            ASSERT_TRUE(found.ok()) << found.status().message();
+            EXPECT_EQ(rows_of(*found), wanted);
+        }
+}
+
 TEST_P(KnnOnEach, GuessesOfLimitsLoseNothing) {
     RandomRows random;
     const std::size_t n = 3000, q = 260, step = kFewer ? 100 : 13;
@@ -466,25 +499,6 @@ TEST(Knn, CanBeStopped) {
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
 }
 
-/// Milliseconds from a stop request, made so long after the begin, to the end.
-double milliseconds_to_stop(const KnnParameters& parameters, const Vectors& queries,
-                            const Vectors& items, std::chrono::milliseconds after) {
-    using Clock = std::chrono::steady_clock;
-    Execution execution(2);
-    Clock::time_point requested;
-    std::thread stopper([&] {
-        std::this_thread::sleep_for(after);
-        requested = Clock::now();
-        execution.request_stop();
-    });
-    const auto answer = knn(parameters, queries, items, {}, execution);
-    const auto end = Clock::now();
-    stopper.join();
-    if (answer.ok()) return 0;
-    EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
-    return std::chrono::duration<double, std::milli>(end - requested).count();
-}
-
 TEST(Knn, StopsSoonAtAnyTime) {
     constexpr std::size_t d = 48, n = kSanitized ? 30000 : 400000, q = 3000;
     std::mt19937 generator(1);
@@ -497,13 +511,14 @@ TEST(Knn, StopsSoonAtAnyTime) {
         {.k = n, .metric = Metric::euclidean},
         {.k = KnnParameters::all_items, .metric = Metric::manhattan, .radius = 2.2e8}};
     for (const KnnParameters& parameters : cases)
-        for (const int after : {5, 20, 60, 150, 400}) {
-            // A busy machine can lengthen any single run.
-            double least = 1e9;
-            for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run)
-                least = std::min(least, milliseconds_to_stop(parameters, queries, items,
-                                                             std::chrono::milliseconds(after)));
-            EXPECT_LT(least, kSanitized ? 1000 : 50) << "k " << parameters.k << ", " << after;
+        for (const int time : {5, 20, 60, 150, 400}) {
+            SCOPED_TRACE("k " + std::to_string(parameters.k) + ", after " +
+                         std::to_string(time) + " ms");
+            testing::expect_stops_soon(
+                [&](Execution& execution) {
+                    return knn(parameters, queries, items, {}, execution).status();
+                },
+                testing::after(time));
         }
 }
 

@@ -29,7 +29,7 @@ std::vector<Candidate> random_candidates(std::mt19937_64& generator, std::size_t
 
 TEST(SortFew, SortsAsASortDoes) {
     std::mt19937_64 generator(testing::seed());
-    for (const Simd simd : {Simd::avx2, Simd::avx512, Simd::amx}) {
+    for (const Simd simd : {Simd::avx2, Simd::avx512, Simd::bfloat16, Simd::amx}) {
         if (!simd_available(simd)) continue;
         for (std::size_t count = 0; count <= kFewCandidates; ++count)
             for (const std::uint32_t distances : {1u, 7u, 1000000000u}) {

@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string_view>
-#include <thread>
 
 #include "cpp/base/natural_functions.hpp"
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "tests/support/plain_cooccurrences.hpp"
+#include "tests/support/stops_soon.hpp"
 
 namespace gputext {
 namespace {
@@ -190,62 +189,36 @@ TEST(Cooccurrences, KeepToTheAnswerLimit) {
 }
 
 TEST(Cooccurrences, StopSoonAtAnyTime) {
-    using Clock = std::chrono::steady_clock;
     RandomStrings random;
     const CooccurrenceShape shape{.words = 20000, .window = 5};
     const PlainStream stream = random_stream(random, shape, kSanitized ? 200000 : 3000000);
-    for (const int after : {0, 5, 20, 50, 100, 200}) {
-        // A busy machine can lengthen any single run.
-        double least = 1e9;
-        for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run) {
-            Execution execution(2);
-            Clock::time_point requested;
-            std::thread stopper([&] {
-                std::this_thread::sleep_for(std::chrono::milliseconds(after));
-                requested = Clock::now();
-                execution.request_stop();
-            });
-            const auto counts = count_cooccurrences(shape, stream.view(), kMuch, execution);
-            const auto weights = counts.ok() ? weigh_features({}, *counts, execution).status()
-                                             : Status(counts.status());
-            const auto end = Clock::now();
-            stopper.join();
-            const double taken = std::chrono::duration<double, std::milli>(end - requested).count();
-            least = std::min(least, weights.ok() ? 0 : taken);
-            if (!weights.ok()) {
-                EXPECT_EQ(weights.code(), ErrorCode::cancelled);
-            }
-        }
-        EXPECT_LT(least, kSanitized ? 1000 : 50) << after;
+    for (const int time : {0, 5, 20, 50, 100, 200}) {
+        SCOPED_TRACE(std::to_string(time) + " ms");
+        testing::expect_stops_soon(
+            [&](Execution& execution) -> Status {
+                const auto counts = count_cooccurrences(shape, stream.view(), kMuch, execution);
+                if (!counts.ok()) return counts.status();
+                return weigh_features({}, *counts, execution).status();
+            },
+            testing::after(time));
     }
 }
 
 /// All tokens are of one word, whose row one thread counts.
 TEST(Cooccurrences, StopSoonWithinARow) {
-    using Clock = std::chrono::steady_clock;
     PlainStream stream;
     stream.words.assign(kSanitized ? 2000000 : 20000000, 0);
     stream.positions.resize(stream.words.size());
     std::iota(stream.positions.begin(), stream.positions.end(), 0u);
-    double least = 1e9;
-    for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run) {
-        Execution execution(2);
-        Clock::time_point requested;
-        std::thread stopper([&] {
-            while (std::string_view(execution.phase()) != "counting neighbors")
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            requested = Clock::now();
-            execution.request_stop();
-        });
-        const auto counts =
-            count_cooccurrences({.words = 1, .window = 20}, stream.view(), kMuch, execution);
-        const auto end = Clock::now();
-        stopper.join();
-        EXPECT_EQ(counts.status().code(), ErrorCode::cancelled);
-        least = std::min(least, std::chrono::duration<double, std::milli>(end - requested).count());
-    }
-    EXPECT_LT(least, kSanitized ? 1000 : 50);
+    testing::expect_stops_soon(
+        [&](Execution& execution) {
+            const Status status =
+                count_cooccurrences({.words = 1, .window = 20}, stream.view(), kMuch, execution)
+                    .status();
+            EXPECT_EQ(status.code(), ErrorCode::cancelled);
+            return status;
+        },
+        testing::after_begin_of("counting neighbors", 20));
 }
 
 TEST(WordWeights, AreTheThesissWithinHalfAUnit) {

@@ -64,18 +64,24 @@ Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop, A
     return check_row_begins(vectors_.row_begins, shape.stored, stop);
 }
 
+Status MappedKeys::map(bool has_keys, bool has_matches, std::uint32_t queries,
+                       std::uint32_t items, JobFiles& files) {
+    const auto map_keys = [&](MappedFile& file, auto& keys) -> Status {
+        std::span<const std::uint32_t> all;
+        GPUTEXT_TRY(map_next(files, std::uint64_t{queries} + items, Trust::sealed, file, all));
+        keys = {all.first(queries), all.subspan(queries)};
+        return {};
+    };
+    if (has_keys) GPUTEXT_TRY(map_keys(key_file_, keys_));
+    if (has_matches) GPUTEXT_TRY(map_keys(match_file_, matches_));
+    return {};
+}
+
 Status MappedSearch::map(const SearchShape& shape, JobFiles& files, Stop stop, Arrival of_items) {
     GPUTEXT_TRY(queries_.map(shape.queries, files, stop));
     GPUTEXT_TRY(items_.map(shape.items, files, stop, of_items));
-    const auto map_keys = [&](MappedFile& file, auto& keys) -> Status {
-        std::span<const std::uint32_t> all;
-        GPUTEXT_TRY(map_next(files, shape.rows(), Trust::sealed, file, all));
-        keys = {all.first(shape.queries.rows), all.subspan(shape.queries.rows)};
-        return {};
-    };
-    if (shape.has_keys) GPUTEXT_TRY(map_keys(key_file_, keys_));
-    if (shape.has_matches) GPUTEXT_TRY(map_keys(match_file_, matches_));
-    return {};
+    return keys_.map(shape.has_keys, shape.has_matches, shape.queries.rows, shape.items.rows,
+                     files);
 }
 
 Status MappedWords::map(const WordsShape& shape, JobFiles& files, Stop stop) {

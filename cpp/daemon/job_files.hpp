@@ -96,7 +96,22 @@ private:
     Vectors vectors_;
 };
 
-/// Queries, items, and perhaps keys that exclude and keys that have to match.
+/// Keys that exclude and keys that have to match, where a search has them.
+class MappedKeys {
+public:
+    Status map(bool has_keys, bool has_matches, std::uint32_t queries, std::uint32_t items,
+               JobFiles& files);
+
+    const RowKeys& keys() const { return keys_; }
+    const MatchKeys& matches() const { return matches_; }
+
+private:
+    MappedFile key_file_, match_file_;
+    RowKeys keys_;
+    MatchKeys matches_;
+};
+
+/// Queries, items, and perhaps keys.
 class MappedSearch {
 public:
     Status map(const SearchShape& shape, JobFiles& files, Stop stop,
@@ -104,14 +119,12 @@ public:
 
     const Vectors& queries() const { return queries_.vectors(); }
     const Vectors& items() const { return items_.vectors(); }
-    const RowKeys& keys() const { return keys_; }
-    const MatchKeys& matches() const { return matches_; }
+    const RowKeys& keys() const { return keys_.keys(); }
+    const MatchKeys& matches() const { return keys_.matches(); }
 
 private:
     MappedMatrix queries_, items_;
-    MappedFile key_file_, match_file_;
-    RowKeys keys_;
-    MatchKeys matches_;
+    MappedKeys keys_;
 };
 
 /// The words that a request's files hold.

@@ -29,6 +29,7 @@
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/knn/knn.hpp"
+#include "cpp/strings/nearest_strings.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
@@ -85,6 +86,15 @@ struct TermKnnOnDevice {
                                         std::span<const double> factors, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         std::uint64_t memory, Execution& execution);
+    static Function on_host;
+};
+
+/// nearest_strings() of cpp/strings/nearest_strings.hpp.
+struct NearestStringsOnDevice {
+    using Function = Result<Neighbors>(const NearestStringsParameters& parameters,
+                                       const Strings& queries, const Strings& items,
+                                       const MatchKeys& match, const RowKeys& excluded,
+                                       std::uint64_t memory, Execution& execution);
     static Function on_host;
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
+#include <iterator>
 
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
@@ -31,17 +33,23 @@ constexpr double kHashSecondsPerDocument = 4e-6;
 constexpr double kHashSecondsPerByte = 3e-9;
 constexpr double kVerifySecondsPerByte = 1e-9;
 constexpr double kSecondsPerPair = 4e-9;
-// A GPU, which looks at each pair of comparable length, up to a threshold and linearly between two
-// of them: seconds for a pair of short documents. From whole statements on an NVIDIA H100 with 16
-// cores, by 2026-11-25, on names of 24 characters: 100,000 beside 100,000 1.7 s at 0.05; 10,000
-// beside 100,000 5.1 s at 0.1 and 28 s at 0.2 (one thread of an AMD EPYC 0.68, 0.36 and 21 s). The
-// first 1,000 beside 1 million, 6.6 s, fit to 0.1. Nothing was measured above 24 characters; there
-// documents of 1 KB are faster on a GPU at each threshold (docs/benchmarks.md).
-constexpr double kMostShort = 48;  // bytes
-struct RateAt {
-    double threshold, seconds;
+// Short documents, such as names, up to a threshold and between two of them as the logarithms of
+// both go: seconds for a pair of comparable length of one processor, of a GPU that needs all pairs,
+// and of a GPU that connects groups. From whole statements on an NVIDIA H100 with 16 cores,
+// `bench/sql_strings grid`, on names of 8 to 64 characters (2026-11-26), and for groups
+// `bench/short_names_and_cluster.sql`. Random letters take less of a processor than names, whose
+// syllables are often the same.
+constexpr double kMostShort = 64;  // bytes
+struct RatesAt {
+    double threshold, cpu, device, device_groups;
 };
-constexpr RateAt kShortPairRates[] = {{0.05, 1.7e-10}, {0.1, 5.1e-9}, {0.2, 2.8e-8}};
+constexpr RatesAt kShortPairRates[] = {{0.02, 2e-11, 4.4e-13, 1.7e-10},
+                                       {0.05, 1.3e-10, 4.4e-13, 1.7e-10},
+                                       {0.1, 9e-10, 7.2e-13, 5.1e-9},
+                                       {0.2, 1.3e-8, 5.2e-11, 2.8e-8},
+                                       {0.3, 1.7e-7, 2e-9, 5e-8}};
+// A GPU's host takes so long for each of them besides.
+constexpr double kShortDeviceSecondsPerDocument = 9e-8;
 
 /// Signatures of a larger rate exclude few pairs: to compare them takes longer than to compare the
 /// documents.
@@ -114,14 +122,15 @@ private:
     std::array<Bin, kBins> bins_{};
 };
 
-/// Seconds that a GPU takes for a pair of short documents.
-double short_pair_seconds(double threshold) {
-    const RateAt* from = kShortPairRates;
-    if (threshold <= from->threshold) return from->seconds;
+/// Seconds of a pair of short documents.
+double short_pair_seconds(double threshold, double RatesAt::* rate) {
+    const RatesAt* from = std::begin(kShortPairRates);
+    if (threshold <= from->threshold) return from->*rate;
     // Above the last threshold the last two rates are extrapolated.
-    if (threshold > from[1].threshold) ++from;
-    const double slope = (from[1].seconds - from->seconds) / (from[1].threshold - from->threshold);
-    return from->seconds + slope * (threshold - from->threshold);
+    while (from + 2 != std::end(kShortPairRates) && threshold > from[1].threshold) ++from;
+    const double share = std::log(threshold / from->threshold) /
+                         std::log(from[1].threshold / from->threshold);
+    return from->*rate * std::pow(from[1].*rate / (from->*rate), share);
 }
 
 /// Seconds for a document that is compared with `comparable` others, of which a table has been
@@ -172,8 +181,14 @@ private:
     void add(const Sizes::Bin& bin, double comparable, double exact) {
         const double hashing = kHashSecondsPerDocument + kHashSecondsPerByte * bin.size();
         seconds_.exact += bin.documents * exact;
-        if (bin.size() <= kMostShort)
-            seconds_.device += bin.documents * comparable * short_pair_seconds(threshold_);
+        if (bin.size() <= kMostShort) {
+            const double pairs = bin.documents * comparable;
+            seconds_.exact += pairs * short_pair_seconds(threshold_, &RatesAt::cpu);
+            seconds_.device += bin.documents * kShortDeviceSecondsPerDocument +
+                               pairs * short_pair_seconds(threshold_, &RatesAt::device);
+            seconds_.device_groups +=
+                pairs * short_pair_seconds(threshold_, &RatesAt::device_groups);
+        }
         seconds_.signatures_first +=
             bin.documents * ((signatures_given_ ? kVerifySecondsPerByte * bin.size() : hashing) +
                              kSecondsPerPair * comparable);

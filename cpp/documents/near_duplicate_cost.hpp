@@ -20,9 +20,9 @@ struct NearDuplicateSeconds {
     /// Mode ctph takes less if it compares the documents first, as mode exact does, and then the
     /// signatures of the pairs that are near.
     bool documents_first = false;
-    /// Seconds of a GPU for pairs of short documents, in both modes. What it takes for others
-    /// follows their bytes.
-    double device = 0;
+    /// Seconds of a GPU for pairs of short documents, in both modes, and for their groups. What it
+    /// takes for others follows their bytes.
+    double device = 0, device_groups = 0;
 };
 
 /// From rates measured on an AMD EPYC with AVX-512. Documents that are much alike take longer, in

@@ -126,12 +126,17 @@ Status RequestFiles::add(const WordFiles& files, WordsShape& shape, Stop stop) {
 
 Status RequestFiles::add(const VectorFiles& queries, const VectorFiles& items, const RowKeys& keys,
                          const MatchKeys& matches, SearchShape& shape, Stop stop) {
-    shape.has_keys = !keys.queries.empty() || !keys.items.empty();
-    shape.has_matches = !matches.none();
     GPUTEXT_TRY(add(queries, shape.queries, stop));
     GPUTEXT_TRY(add(items, shape.items, stop));
-    if (shape.has_keys) GPUTEXT_TRY(add_copies(keys.queries, keys.items, stop));
-    if (shape.has_matches) GPUTEXT_TRY(add_copies(matches.queries, matches.items, stop));
+    return add(keys, matches, shape.has_keys, shape.has_matches, stop);
+}
+
+Status RequestFiles::add(const RowKeys& keys, const MatchKeys& matches, bool& has_keys,
+                         bool& has_matches, Stop stop) {
+    has_keys = !keys.queries.empty() || !keys.items.empty();
+    has_matches = !matches.none();
+    if (has_keys) GPUTEXT_TRY(add_copies(keys.queries, keys.items, stop));
+    if (has_matches) GPUTEXT_TRY(add_copies(matches.queries, matches.items, stop));
     return {};
 }
 

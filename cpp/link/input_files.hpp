@@ -144,6 +144,9 @@ public:
     Status add(const WordFiles& files, WordsShape& shape, Stop stop);
     Status add(const VectorFiles& queries, const VectorFiles& items, const RowKeys& keys,
                const MatchKeys& matches, SearchShape& shape, Stop stop);
+    /// The keys of a search where there are any, and whether there are.
+    Status add(const RowKeys& keys, const MatchKeys& matches, bool& has_keys, bool& has_matches,
+               Stop stop);
 
     std::span<const int> descriptors() const { return descriptors_; }
 

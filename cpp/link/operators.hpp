@@ -25,6 +25,7 @@
 #include "cpp/link/k_means.hpp"
 #include "cpp/link/knn.hpp"
 #include "cpp/link/near_duplicates.hpp"
+#include "cpp/link/nearest_strings.hpp"
 #include "cpp/link/outlier_factor.hpp"
 #include "cpp/link/sequence_probability.hpp"
 #include "cpp/link/term_knn.hpp"
@@ -38,9 +39,10 @@
 namespace gputext {
 
 using Operators =
-    TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, OutlierFactorRequest,
-             CosineSimilarityRequest, KMeansRequest, WordLookupRequest, TrieBuildRequest,
-             WordSimilarityRequest, Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
+    TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, NearestStringsRequest,
+             OutlierFactorRequest, CosineSimilarityRequest, KMeansRequest, WordLookupRequest,
+             TrieBuildRequest, WordSimilarityRequest, Word2VecRequest, WordMoversRequest,
+             SequenceProbabilityRequest>;
 
 template <class Request>
 using SubmitOf = typename Request::Packed::Submit;

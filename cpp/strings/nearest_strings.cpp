@@ -22,15 +22,6 @@ namespace {
 
 // ---- The nearest items of a query so far ----
 
-struct Found {
-    double distance;
-    std::uint32_t item;
-
-    bool operator<(const Found& other) const {
-        return distance != other.distance ? distance < other.distance : item < other.item;
-    }
-};
-
 class NearestList {
 public:
     NearestList(std::size_t k, double radius, MemoryBudget& budget)
@@ -41,7 +32,7 @@ public:
         return found_.size() < k_ ? radius_ : std::min(radius_, found_.front().distance);
     }
 
-    Status add(const Found& found) {
+    Status add(const FoundString& found) {
         if (found_.size() < k_) {
             GPUTEXT_TRY(make_room());
             found_.push_back(found);
@@ -57,9 +48,9 @@ public:
 
     /// False when stopped.
     bool sort(Stop stop) {
-        return stoppable_sort(found_.begin(), found_.end(), std::less<Found>(), stop);
+        return stoppable_sort(found_.begin(), found_.end(), std::less<FoundString>(), stop);
     }
-    const std::vector<Found>& found() const { return found_; }
+    const std::vector<FoundString>& found() const { return found_; }
 
     /// Forgets the items, and takes the k-th distance for the radius.
     void keep_limit() {
@@ -81,7 +72,7 @@ private:
     std::size_t k_;
     double radius_;
     MemoryBudget* budget_;
-    std::vector<Found> found_;  // a heap, the farthest first, where there is a k
+    std::vector<FoundString> found_;  // a heap, the farthest first, where there is a k
 };
 
 // ---- Counts that are at least so large ----
@@ -157,7 +148,7 @@ struct Search {
         found.begins.push_back(0);
         for (NearestList& list : lists) {
             if (!list.sort(stop)) return Status::cancelled();
-            for (const Found& neighbor : list.found()) {
+            for (const FoundString& neighbor : list.found()) {
                 found.items.push_back(neighbor.item);
                 found.distances.push_back(neighbor.distance);
             }
@@ -249,7 +240,7 @@ private:
     std::vector<TrigramIndex::Places> places_;
     std::vector<std::uint8_t> counts_;
     std::vector<std::uint32_t> wide_counts_;
-    std::vector<Found> possible_;  // places, with their bounds
+    std::vector<FoundString> possible_;  // places, with their bounds
     std::vector<Level> levels_;  // a heap, the least bound first
 };
 
@@ -317,9 +308,9 @@ void TileSearch::find_possible(const LengthGroup& group, const Count* counts, Co
 /// Compares at most so many of the possible items, and counts down.
 Status TileSearch::compare(NearestList& list, std::size_t& most) {
     const Stop stop = search_.execution.stop();
-    if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<Found>(), stop))
+    if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<FoundString>(), stop))
         return Status::cancelled();
-    for (const Found& possible : possible_) {
+    for (const FoundString& possible : possible_) {
         if (possible.distance > list.limit() || most == 0) break;
         const std::uint32_t item = index_.order.item(possible.item);
         if (!search_.excluded.differ(number_, item)) continue;
@@ -541,8 +532,11 @@ std::vector<std::uint32_t> all_of(std::size_t count) {
     return numbers;
 }
 
-Status check(const NearestStringsParameters& parameters, const Strings& queries,
-             const Strings& items, const MatchKeys& match, const RowKeys& excluded) {
+}  // namespace
+
+Status check_nearest_strings(const NearestStringsParameters& parameters, const Strings& queries,
+                             const Strings& items, const MatchKeys& match,
+                             const RowKeys& excluded) {
     const auto invalid = [](std::string message) {
         return Status(ErrorCode::invalid_argument, std::move(message));
     };
@@ -554,13 +548,11 @@ Status check(const NearestStringsParameters& parameters, const Strings& queries,
     return check_match_keys(match, queries.size(), items.size());
 }
 
-}  // namespace
-
 Result<Neighbors> nearest_strings(const NearestStringsParameters& parameters,
                                   const Strings& queries, const Strings& items,
                                   const MatchKeys& match, const RowKeys& excluded,
                                   Execution& execution) {
-    GPUTEXT_TRY(check(parameters, queries, items, match, excluded));
+    GPUTEXT_TRY(check_nearest_strings(parameters, queries, items, match, excluded));
     Neighbors answer;
     answer.begins.assign(queries.size() + 1, 0);
     if (queries.size() == 0 || items.size() == 0) return answer;
@@ -584,6 +576,15 @@ double nearest_strings_cpu_seconds(StringMetric metric, double pairs, std::uint6
     // As measured for names of 24 characters: a pair, and what each symbol takes besides.
     const double pair = metric == StringMetric::trigram ? 1.5e-9 : 0.6e-9;
     return (pairs * pair + static_cast<double>(symbols) * 2e-8) / threads;
+}
+
+double nearest_strings_device_seconds(StringMetric metric, double pairs, std::uint64_t symbols,
+                                      bool keyed, unsigned threads) {
+    if (keyed) return nearest_strings_cpu_seconds(metric, pairs, symbols, threads);
+    // As measured on an H100 with 16 cores: two filters of all pairs, and what each symbol takes on
+    // the host.
+    const double pair = metric == StringMetric::jaro_winkler ? 1.8e-12 : 1.1e-12;
+    return 0.01 + pairs * pair + static_cast<double>(symbols) * 4e-8 / threads;
 }
 
 }  // namespace gputext

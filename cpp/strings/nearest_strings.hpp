@@ -25,6 +25,16 @@
 
 namespace gputext {
 
+/// An item that was compared, in the order of neighbors.
+struct FoundString {
+    double distance;
+    std::uint32_t item;
+
+    bool operator<(const FoundString& other) const {
+        return distance != other.distance ? distance < other.distance : item < other.item;
+    }
+};
+
 struct NearestStringsParameters {
     StringMetric metric = StringMetric::edit_rate;
     /// Neighbors of a query, at least 1; KnnParameters::all_items for all.
@@ -49,8 +59,16 @@ Result<Neighbors> nearest_strings(const NearestStringsParameters& parameters,
                                   const MatchKeys& match, const RowKeys& excluded,
                                   Execution& execution);
 
+/// What is wrong with a search: invalid_argument, as above.
+Status check_nearest_strings(const NearestStringsParameters& parameters, const Strings& queries,
+                             const Strings& items, const MatchKeys& match, const RowKeys& excluded);
+
 /// Seconds that it takes on so many threads, about, where most queries have near items.
 double nearest_strings_cpu_seconds(StringMetric metric, double pairs, std::uint64_t symbols,
                                    unsigned threads);
+/// The same on a GPU, whose host has so many threads. Strings within equal keys are searched on
+/// these.
+double nearest_strings_device_seconds(StringMetric metric, double pairs, std::uint64_t symbols,
+                                      bool keyed, unsigned threads);
 
 }  // namespace gputext

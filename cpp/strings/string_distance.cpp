@@ -151,11 +151,13 @@ Status alignment(Symbols a, Symbols b, std::size_t limit, Stop stop,
 
 // ---- Matches ----
 
-double jaro_of(std::size_t n, std::size_t m, std::size_t matches, std::size_t differing) {
+/// Of so many matches, of which `ordered` are left without transpositions.
+double jaro_of(std::size_t n, std::size_t m, std::size_t matches, std::size_t ordered) {
     if (matches == 0) return 0;
     const auto c = static_cast<double>(matches);
-    const auto ordered = static_cast<double>(matches - differing / 2);
-    return ((c / static_cast<double>(n) + c / static_cast<double>(m)) + ordered / c) / 3;
+    return ((c / static_cast<double>(n) + c / static_cast<double>(m)) +
+            static_cast<double>(ordered) / c) /
+           3;
 }
 
 double with_prefix(double similarity, std::size_t prefix) {
@@ -213,7 +215,7 @@ double jaro_of_words(const SymbolPlaces& places, Symbols a, Symbols b, std::size
         of_a &= of_a - 1;
         of_b &= of_b - 1;
     }
-    return jaro_of(n, m, matches, differing);
+    return jaro_of(n, m, matches, matches - differing / 2);
 }
 
 /// The same of strings of any length. Windows never move back, so that a symbol's places are
@@ -263,7 +265,7 @@ public:
             if (i % kLookEvery == 0 && stop()) return Status::cancelled();
             if (matched_[i]) differing += a_[i] != of_b_[at++];
         }
-        similarity = jaro_of(n, m, of_b_.size(), differing);
+        similarity = jaro_of(n, m, of_b_.size(), of_b_.size() - differing / 2);
         return {};
     }
 
@@ -404,6 +406,16 @@ Status StringDistance::operator()(Symbols item, double limit, Stop stop, double&
     return {};
 }
 
+double distance_of_counts(StringMetric metric, std::size_t n, std::size_t m,
+                          std::uint32_t counts) {
+    if (metric == StringMetric::trigram) return trigram_distance(n, m, counts);
+    if (metric != StringMetric::jaro && metric != StringMetric::jaro_winkler)
+        return distance_of_edits(metric, counts, n + m);
+    if (n == 0 || m == 0) return n == m ? 0 : 1;
+    const double similarity = jaro_of(n, m, counts & 1023, counts >> 10 & 1023);
+    return 1 - (metric == StringMetric::jaro ? similarity : with_prefix(similarity, counts >> 20));
+}
+
 // ---- Two strings ----
 
 Result<double> jaro_similarity(Symbols a, Symbols b, Stop stop) {
@@ -488,7 +500,7 @@ double least_distance(StringMetric metric, std::size_t n, std::size_t m, std::si
         case StringMetric::jaro:
         case StringMetric::jaro_winkler: {
             if (n == 0 || m == 0) return n == m ? 0 : 1;
-            const double similarity = jaro_of(n, m, common, 0);
+            const double similarity = jaro_of(n, m, common, common);
             if (metric == StringMetric::jaro) return 1 - similarity;
             // What rounding does to a longer sum is less than this.
             return 1 - with_prefix(similarity, prefix) - 0x1p-40;

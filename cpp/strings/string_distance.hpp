@@ -74,6 +74,11 @@ Result<std::size_t> osa_distance(Symbols a, Symbols b, Stop stop);
 /// without deletions, or without insertions, refers to, as others are no better than edits.
 Result<std::size_t> damerau_levenshtein(Symbols a, Symbols b, Stop stop);
 
+/// The distance of strings of n and m symbols that follows from what was counted of them elsewhere:
+/// edits; common trigrams; or of jaro and jaro_winkler matches | (matches - t) << 10 | p << 20. The
+/// same bits as StringDistance gives. Jaro's strings have less than 1024 symbols.
+double distance_of_counts(StringMetric metric, std::size_t n, std::size_t m, std::uint32_t counts);
+
 // ---- What a search knows before it compares ----
 
 /// The longest common beginning that counts for jaro_winkler.

@@ -15,6 +15,7 @@
 #include "kernels/knn/k_means.hpp"
 #include "kernels/knn/keyed_knn.hpp"
 #include "kernels/knn/knn.hpp"
+#include "kernels/strings/nearest_strings.hpp"
 #include "kernels/terms/knn.hpp"
 #include "kernels/thesaurus/word_similarity.hpp"
 #include "kernels/trie/resident_trie.hpp"
@@ -110,6 +111,22 @@ void provide_term_knn(CudaDevice& device) {
             return device.run(memory, [&](const gpu::DeviceWork& work) {
                 return gpu::term_knn(parameters, factors, queries, items, keys, work, device.ring(),
                                      execution);
+            });
+        });
+}
+
+// Strings within equal keys are searched on the host's threads.
+void provide_nearest_strings(CudaDevice& device) {
+    device.provide<NearestStringsOnDevice>(
+        [&device](const NearestStringsParameters& parameters, const Strings& queries,
+                  const Strings& items, const MatchKeys& match, const RowKeys& excluded,
+                  std::uint64_t memory, Execution& execution) -> Result<Neighbors> {
+            if (!match.none() || !gpu::has_kernels_for(parameters, items))
+                return NearestStringsOnDevice::on_host(parameters, queries, items, match, excluded,
+                                                       memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::nearest_strings(parameters, queries, items, excluded, work,
+                                            device.ring(), execution);
             });
         });
 }
@@ -229,6 +246,7 @@ void provide_kernels(CudaDevice& device) {
     provide_near_duplicates(device);
     provide_knn(device);
     provide_term_knn(device);
+    provide_nearest_strings(device);
     provide_cosine_similarity(device);
     provide_k_means(device);
     provide_word_lookup(device);

@@ -16,6 +16,7 @@
 #include "kernels/documents/detail/document_slots.hpp"
 #include "kernels/documents/detail/edit_distance.hpp"
 #include "kernels/documents/detail/exact_join.hpp"
+#include "kernels/documents/detail/short_documents.hpp"
 #include "kernels/documents/detail/signature_hash.hpp"
 #include "kernels/documents/detail/signature_join.hpp"
 
@@ -197,6 +198,18 @@ private:
         if (!rows_of_part(documents_.lengths, part_, execution_.stop(), rows_))
             return Status::cancelled();
         if (!documents_.sides.empty()) select_sides();
+        bool short_ones = false;
+        GPUTEXT_TRY(are_short(documents_, short_ones));
+        // Where sets are to be connected most pairs need not be looked at.
+        if (short_ones && !wanted_.connect_sets()) {
+            const Status status = join_short_documents(
+                parameters_.threshold, documents_, rows_, columns_, {work_.stream, bytes_left()},
+                ring_, execution_, [this](auto first, auto second, auto edits) {
+                    const auto [a, b] = std::minmax(first, second);
+                    if (wanted_.take(a, b)) pairs_.push_back({a, b, rate_of(edits, a, b)});
+                });
+            if (status.code() != ErrorCode::out_of_memory) return status;
+        }
         if (!slots_.numbers().empty()) return join_view();
         std::vector<std::uint32_t> order = all_documents();
         Sizes sizes = sizes_of(order);
@@ -562,10 +575,12 @@ private:
             const auto [first, second] = std::minmax(slots_.numbers()[measured_[i].first],
                                                      slots_.numbers()[measured_[i].second]);
             if (!wanted_.take(first, second)) continue;
-            pairs_.push_back(
-                {first, second,
-                 edit_rate(distances_[i], lengths_of(measured_[i].first, measured_[i].second))});
+            pairs_.push_back({first, second, rate_of(distances_[i], first, second)});
         }
+    }
+
+    double rate_of(std::uint32_t edits, std::uint32_t first, std::uint32_t second) const {
+        return edit_rate(edits, std::size_t{documents_.lengths[first]} + documents_.lengths[second]);
     }
 
     /// Sum of the lengths of two documents of the view.

@@ -544,6 +544,13 @@ TEST_F(Gputextd, LosesADeviceAndGoesOnWithTheOthersUntilThereIsNoJob) {
     small_.request().limits.device = -1;
     ASSERT_TRUE(loser->inject_fault("in_job:device_lost:1:0").ok());
     ASSERT_TRUE(loser->submit(small_.request()).ok());
+    // This job comes after that one, and is refused as soon as that one has lost the device.
+    small_.request().limits.device = 0;
+    ASSERT_TRUE(late->submit(small_.request()).ok());
+    const auto refused = next<NearDuplicatesAnswer>(*late);
+    EXPECT_EQ(refused.status().code(), ErrorCode::unavailable);
+    EXPECT_EQ(refused.status().message(), "gputextd ends because a device was lost");
+    small_.request().limits.device = -1;
     ASSERT_TRUE(late->inject_fault("in_job:hold:2").ok());
     ASSERT_TRUE(late->submit(small_.request()).ok());
     // Until the only device that is left is free.
@@ -561,11 +568,6 @@ TEST_F(Gputextd, LosesADeviceAndGoesOnWithTheOthersUntilThereIsNoJob) {
     EXPECT_EQ(answer->summary.report.device, 1);
     EXPECT_EQ(answer->summary.report.device_name, "fake device 1");
     EXPECT_EQ(answer->summary.report.retries, 1u);
-    small_.request().limits.device = 0;
-    ASSERT_TRUE(busy->submit(small_.request()).ok());
-    const auto refused = next<NearDuplicatesAnswer>(*busy);
-    EXPECT_EQ(refused.status().code(), ErrorCode::unavailable);
-    EXPECT_EQ(refused.status().message(), "gputextd ends because a device was lost");
     ASSERT_TRUE(watcher->ask_counters().ok());
     const auto counters = next<CounterValues>(*watcher);
     ASSERT_TRUE(counters.ok());

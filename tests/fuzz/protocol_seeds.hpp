@@ -62,6 +62,12 @@ inline std::vector<Message> sample_messages() {
     texts.terms.min_document_frequency = 5;
     texts.parameters.k = 32;
     texts.parameters.radius = 1.5;
+    SubmitNearestStrings names;
+    names.queries = {9, 200};
+    names.items = {20, 500};
+    names.has_keys = names.has_matches = true;
+    names.parameters.metric = StringMetric::jaro_winkler;
+    names.parameters.radius = 0.25;
     SubmitOutlierFactor outliers;
     outliers.items = sparse;
     outliers.parameters.k = 20;
@@ -127,6 +133,7 @@ inline std::vector<Message> sample_messages() {
             of_parts,
             within,
             texts,
+            names,
             outliers,
             clusters,
             similarities,

@@ -1,6 +1,7 @@
 #include <climits>
 
 #include "kernels/base/binary_search.cuh"
+#include "kernels/base/bit_product.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp.cuh"
 #include "kernels/documents/detail/letter_product.hpp"
@@ -103,23 +104,8 @@ __device__ void for_each_stage(const FilterJob& job, const FilterTile& tile, std
     }
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-
-/// sums = ones(a AND b) + start, for 16 rows by 8 columns.
-__device__ void multiply_bits(int (&sums)[4], const std::uint32_t (&a)[4], uint2 b,
-                              const int (&start)[4]) {
-    asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-        : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(start[0]),
-          "r"(start[1]), "r"(start[2]), "r"(start[3]));
-}
-
-#endif
-
-/// Each warp multiplies 16 * Tiles rows, held in registers, with all columns of the task.
-/// Fragments as in the PTX manual, but that a lane's two words of K are neighbors: any order of K
-/// will do, if it is that of rows and columns alike.
+/// Each warp multiplies 16 * Tiles rows, held in registers, with all columns of the task. A lane's
+/// two words of K are neighbors.
 template <unsigned Steps, unsigned Tiles>
 __global__ __launch_bounds__(kThreads) void filter_by_product(const FilterJob job,
                                                               std::uint32_t first_task) {
@@ -235,17 +221,6 @@ FilterVariant variant_of_depth(std::size_t depth, bool bit_product) {
 }
 
 }  // namespace
-
-Status has_bit_product(bool& has) {
-    int device = 0;
-    int major = 0;
-    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
-    GPUTEXT_TRY(
-        cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                    "asking for the device's compute capability"));
-    has = major >= 8;
-    return {};
-}
 
 unsigned filter_tile_rows(std::size_t depth, bool bit_product) {
     return variant_of_depth(depth, bit_product).rows;

@@ -37,9 +37,6 @@ struct FilterJob {
     unsigned long long* found;  // also counts what is above the capacity
 };
 
-/// Whether the current device has the AND product of bit matrices.
-Status has_bit_product(bool& has);
-
 /// Rows of a tile; depth as in SortedParts::build.
 unsigned filter_tile_rows(std::size_t depth, bool bit_product);
 

@@ -20,6 +20,7 @@
 #include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"
+#include "kernels/base/bit_product.cuh"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/bit_planes.cuh"

@@ -171,6 +171,20 @@ TEST(Protocol, RefusesTextsThatCannotBe) {
     EXPECT_FALSE(good(counts, {ElementType::int32, 3, std::uint64_t{1} << 63, true, 2}));
 }
 
+TEST(Protocol, RefusesStringsThatCannotBe) {
+    const auto good = [](const StringsShape& queries, const StringsShape& items) {
+        SubmitNearestStrings submit;
+        submit.queries = queries;
+        submit.items = items;
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    EXPECT_TRUE(good({0, 0}, {UINT32_MAX - 1, 1}));
+    EXPECT_FALSE(good({UINT32_MAX, 1}, {1, 1}));
+    EXPECT_FALSE(good({1, 1}, {UINT32_MAX, 1}));
+    EXPECT_FALSE(good({1, UINT64_MAX}, {1, 1}));
+    EXPECT_FALSE(good({1, 1}, {1, kMostStored}));
+}
+
 TEST(Protocol, CountsTheFilesOfMatrices) {
     SubmitKnn submit;
     EXPECT_EQ(descriptors_of(submit), 2u);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
@@ -124,6 +125,98 @@ TEST(NearestStrings, AreFoundInSeveralBlocks) {
         for (std::size_t query = 0; query < queries.size(); ++query)
             ASSERT_EQ(found[query],
                       rows_of(plain_nearest(parameters, queries[query], query, items, {}, {})));
+    }
+}
+
+/// Counts of common trigrams that a byte has no room for, and those just below
+TEST(NearestStrings, MayHaveManyTrigramsInCommon) {
+    std::vector<String> items, queries;
+    for (std::uint32_t i = 0; i < 60; ++i) {
+        String string(200 + 10 * i);
+        std::iota(string.begin(), string.end(), 3 * i);
+        (i % 3 == 0 ? queries : items).push_back(string);
+    }
+    NearestStringsParameters parameters;
+    parameters.metric = StringMetric::trigram;
+    parameters.k = 5;
+    Execution execution(2);
+    const StringRows query_rows(queries), item_rows(items);
+    const auto answer =
+        nearest_strings(parameters, query_rows.view(), item_rows.view(), {}, {}, execution);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    const auto found = rows_of(*answer);
+    for (std::size_t query = 0; query < queries.size(); ++query)
+        ASSERT_EQ(found[query],
+                  rows_of(plain_nearest(parameters, queries[query], query, items, {}, {})))
+            << "query " << query;
+}
+
+/// One edit changes as many pairs of adjacent symbols as it can where symbols are all different.
+TEST_P(NearestStringsOnEach, AreFoundThoughOneEditChangesManyPairs) {
+    String query(24);
+    std::iota(query.begin(), query.end(), 'a');
+    std::vector<String> items;
+    for (std::size_t i = 0; i + 1 < query.size(); ++i) {
+        String swapped = query, replaced = query, shorter = query, longer = query;
+        std::swap(swapped[i], swapped[i + 1]);
+        replaced[i] = 'A';
+        shorter.erase(shorter.begin() + static_cast<std::ptrdiff_t>(i));
+        longer.insert(longer.begin() + static_cast<std::ptrdiff_t>(i), 'A');
+        for (const String& item : {swapped, replaced, shorter, longer}) items.push_back(item);
+    }
+    const StringRows query_rows({query}), item_rows(items);
+    for (const StringMetric metric :
+         {StringMetric::levenshtein, StringMetric::osa, StringMetric::edit_rate})
+        for (const double radius : {1.0, 2.0}) {
+            NearestStringsParameters parameters;
+            parameters.metric = metric;
+            parameters.k = KnnParameters::all_items;
+            parameters.radius = metric == StringMetric::edit_rate ? radius / 48 : radius;
+            parameters.simd = GetParam();
+            Execution execution(1);
+            const auto answer =
+                nearest_strings(parameters, query_rows.view(), item_rows.view(), {}, {}, execution);
+            ASSERT_TRUE(answer.ok()) << answer.status().message();
+            ASSERT_EQ(rows_of(*answer)[0],
+                      rows_of(plain_nearest(parameters, query, 0, items, {}, {})))
+                << name_of(metric) << " within " << radius;
+        }
+}
+
+/// Strings that set all 256 bits, which a count of 255 stands for, too
+TEST_P(NearestStringsOnEach, MayHaveAllKindsOfSymbolsInCommon) {
+    String query;
+    for (std::uint32_t i = 0; i < 256; ++i) query.push_back('@' + i % 32);
+    String other = query, less = query;
+    std::reverse(other.begin(), other.end());
+    less[7] = less[8];
+    const StringRows query_rows({query}), item_rows({other, less, query});
+    for (const StringMetric metric : {StringMetric::levenshtein, StringMetric::jaro}) {
+        NearestStringsParameters parameters;
+        parameters.metric = metric;
+        parameters.radius = 0;
+        parameters.simd = GetParam();
+        Execution execution(1);
+        const auto answer =
+            nearest_strings(parameters, query_rows.view(), item_rows.view(), {}, {}, execution);
+        ASSERT_TRUE(answer.ok()) << answer.status().message();
+        EXPECT_EQ(answer->items, Keys{2}) << name_of(metric);
+    }
+}
+
+/// Also where the lengths alone say that it is as far, among few strings of a key and among all
+TEST(NearestStrings, MayBeExactlyAsFarAsTheRadius) {
+    const StringRows query_rows({string_of("ab")}), item_rows({string_of("abcd"), string_of("abcde")});
+    const Keys one(1), two(2);
+    for (const MatchKeys& match : {MatchKeys{}, MatchKeys{one, two}}) {
+        NearestStringsParameters parameters;
+        parameters.metric = StringMetric::levenshtein;
+        parameters.radius = 2;
+        Execution execution(1);
+        const auto answer =
+            nearest_strings(parameters, query_rows.view(), item_rows.view(), match, {}, execution);
+        ASSERT_TRUE(answer.ok()) << answer.status().message();
+        EXPECT_EQ(answer->items, Keys{0}) << match.none();
     }
 }
 

@@ -1,0 +1,117 @@
+#include "kernels/documents/detail/short_documents.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cpp/documents/edit_distance.hpp"
+#include "tests/support/device_fixture.hpp"
+#include "tests/support/plain_strings.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::RandomNames;
+using testing::String;
+
+/// Texts of a byte a character, no two of them alike.
+class Texts {
+public:
+    Texts(RandomNames& random, std::size_t count) {
+        std::set<String> distinct;
+        for (String& text : random.strings(count, kLongest)) {
+            for (std::uint32_t& symbol : text) symbol %= 256;
+            if (text.size() <= kLongest) distinct.insert(text);
+        }
+        texts_.assign(distinct.begin(), distinct.end());
+        for (const String& text : texts_) {
+            extents_.push_back({bytes_.size(), text.size()});
+            lengths_.push_back(static_cast<std::uint32_t>(text.size()));
+            bytes_.insert(bytes_.end(), text.begin(), text.end());
+        }
+    }
+
+    std::size_t size() const { return texts_.size(); }
+    const String& operator[](std::size_t i) const { return texts_[i]; }
+    DistinctDocuments view() const {
+        return {{bytes_.data(), extents_, CharacterLengths::single_byte()}, lengths_, {}, {}, {}};
+    }
+
+private:
+    static constexpr std::size_t kLongest = 64;
+
+    std::vector<String> texts_;
+    std::vector<std::uint8_t> bytes_;
+    std::vector<Extent> extents_;
+    std::vector<std::uint32_t> lengths_;
+};
+
+using Marks = std::vector<std::uint8_t>;
+using NearDocuments = std::set<std::tuple<std::size_t, std::size_t, std::size_t>>;
+
+class ShortDocumentsOnEmulator : public testing::RingTest {
+protected:
+    Marks random_marks(std::size_t count) {
+        Marks marks(count);
+        for (auto& mark : marks) mark = random_.below(2) == 0 ? 0 : 1;
+        return marks;
+    }
+
+    NearDocuments found(double threshold, const Texts& texts, const Marks& rows,
+                        const Marks& columns) {
+        NearDocuments pairs;
+        Execution execution(2);
+        const Status status = gpu::join_short_documents(
+            threshold, texts.view(), rows, columns, work, ring(), execution,
+            [&](std::uint32_t a, std::uint32_t b, std::uint32_t edits) {
+                const auto [first, second] = std::minmax(a, b);
+                const bool is_new = pairs.emplace(first, second, edits).second;
+                EXPECT_TRUE(is_new || !columns.empty()) << first << ", " << second;
+            });
+        EXPECT_TRUE(status.ok()) << status.message();
+        return pairs;
+    }
+
+    /// By the definition of kernels/documents/detail/exact_join.hpp.
+    static NearDocuments expected(double threshold, const Texts& texts, const Marks& rows,
+                                  const Marks& columns) {
+        NearDocuments pairs;
+        for (std::size_t a = 0; a < texts.size(); ++a)
+            for (std::size_t b = a + 1; b < texts.size(); ++b) {
+                const std::size_t first = texts[b].size() < texts[a].size() ? b : a;
+                const bool wanted = columns.empty() ? rows.empty() || rows[first] == 1
+                                                    : (rows[a] == 1 && columns[b] == 1) ||
+                                                          (rows[b] == 1 && columns[a] == 1);
+                const std::size_t edits =
+                    wanted ? testing::plain_edits(texts[a], texts[b], false) : 0;
+                if (wanted &&
+                    edits <= most_edits_within(threshold, texts[a].size() + texts[b].size()))
+                    pairs.emplace(a, b, edits);
+            }
+        return pairs;
+    }
+
+    RandomNames random_;
+};
+
+TEST_F(ShortDocumentsOnEmulator, AreJoinedAsByAllCells) {
+    const std::size_t calls = testing::rounds<std::size_t>(30, 500);
+    for (std::size_t call = 0; call < calls; ++call) {
+        const Texts texts(random_, 1 + random_.below(200));
+        const double threshold = 0.01 * static_cast<double>(random_.below(51));
+        Marks rows, columns;
+        if (call % 3 > 0) rows = random_marks(texts.size());
+        if (call % 3 > 1) columns = random_marks(texts.size());
+        work.bytes = std::size_t{random_.below(2) == 0 ? 3u : 300u} << 20;
+        SCOPED_TRACE("call " + std::to_string(call) + ", " + std::to_string(texts.size()) +
+                     " documents, threshold " + std::to_string(threshold));
+        ASSERT_EQ(found(threshold, texts, rows, columns),
+                  expected(threshold, texts, rows, columns));
+    }
+}
+
+}  // namespace
+}  // namespace gputext

@@ -95,8 +95,8 @@ Status find_classes(const Vectors& queries, const Vectors& items, Execution& exe
 }
 
 Status run(const KnnParameters& parameters, const Vectors& given_queries,
-           const Vectors& given_items, const RowKeys& keys, Execution& execution,
-           Neighbors& answer) {
+           const Vectors& given_items, const RowKeys& keys, std::span<const double> radii,
+           Execution& execution, Neighbors& answer) {
     answer.begins.assign(given_queries.rows + 1, 0);
     const auto largest_query = largest_magnitude(given_queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
@@ -112,6 +112,8 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     const std::size_t k = std::min(parameters.k, distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);
+    for (std::size_t query = 0; query < radii.size(); ++query)
+        nearest.set_limit(query, radii[query]);
     KnnProblem search{parameters, queries, items, keys, distinct, nearest, execution};
     if (items.sparse() || queries.rows < kFewQueries ||
         !FilterSpace::holds(*largest_query, *largest_item, items.dimensions)) {
@@ -157,7 +159,15 @@ Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, Execution& execution) {
     GPUTEXT_TRY(check_search(parameters, queries, items, keys));
     Neighbors answer;
-    GPUTEXT_TRY(run(parameters, queries, items, keys, execution, answer));
+    GPUTEXT_TRY(run(parameters, queries, items, keys, {}, execution, answer));
+    return answer;
+}
+
+Result<Neighbors> knn_nearer(const KnnParameters& parameters, std::span<const double> radii,
+                             const Vectors& queries, const Vectors& items, Execution& execution) {
+    GPUTEXT_TRY(check_search(parameters, queries, items, {}));
+    Neighbors answer;
+    GPUTEXT_TRY(run(parameters, queries, items, {}, radii, execution, answer));
     return answer;
 }
 

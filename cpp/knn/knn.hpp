@@ -8,6 +8,8 @@
 
 #pragma once
 
+#include <span>
+
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
@@ -35,5 +37,10 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
 /// memory_limit where answer_limit does not suffice.
 Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, Execution& execution);
+
+/// The same, where each query has a radius of its own beside the one of all, a number or infinity:
+/// for one who has found k nearer items elsewhere, and wants those that are nearer still.
+Result<Neighbors> knn_nearer(const KnnParameters& parameters, std::span<const double> radii,
+                             const Vectors& queries, const Vectors& items, Execution& execution);
 
 }  // namespace gputext

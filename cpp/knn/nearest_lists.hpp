@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,10 @@ public:
     std::size_t queries() const { return lists_.size(); }
     std::size_t k() const { return k_; }
     MemoryBudget& budget() { return budget_; }
+    /// Before anything is added: the query needs no candidates that are farther.
+    void set_limit(std::size_t query, double limit) {
+        limits_[query] = std::min(limits_[query], limit);
+    }
     /// Candidates farther than this need not be added: the radius, or less.
     double limit(std::size_t query) const;
     /// Empties `candidates`. Errors: cancelled, memory_limit.

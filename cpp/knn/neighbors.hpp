@@ -25,7 +25,7 @@ struct KnnParameters {
     bool include_ties = false;
     /// Bytes that the packed items may take; they are searched in as many parts as that needs.
     std::size_t memory_limit = std::size_t{1} << 30;
-    Simd simd = best_simd_with_tiles();
+    Simd simd = best_simd_with_bfloat16();
     /// Bytes that the neighbors may take until they are returned, kBytesOfNeighbor each.
     std::size_t answer_limit = SIZE_MAX;
 

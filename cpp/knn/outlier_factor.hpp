@@ -42,7 +42,7 @@ struct OutlierParameters {
     Metric metric = Metric::euclidean;  // not inner_product
     TieRule ties = TieRule::sklearn;
     std::size_t memory_limit = std::size_t{1} << 30;  // as in KnnParameters
-    Simd simd = best_simd_with_tiles();
+    Simd simd = best_simd_with_bfloat16();
     /// Bytes that the neighbors may take: 28 each, of the k of each distinct row.
     std::size_t answer_limit = SIZE_MAX;
 };

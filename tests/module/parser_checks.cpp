@@ -1,4 +1,4 @@
-// tests/module/parser_checks.cpp - compares TextParser with PostgreSQL's parsetext()
+// tests/module/parser_checks.cpp - compares TextParser with PostgreSQL's parsetext(); dictionaries for tests
 //
 // Only the module of the tests has these functions. Tests and bench/sql_parsing create the SQL
 // functions, as a superuser may.
@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "fmgr.h"
+#include "tsearch/ts_public.h"
 #include "tsearch/ts_utils.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -80,6 +81,8 @@ extern "C" {
 PG_FUNCTION_INFO_V1(gputext_parsed_lexemes);
 PG_FUNCTION_INFO_V1(gputext_parses_alike);
 PG_FUNCTION_INFO_V1(gputext_parse);
+PG_FUNCTION_INFO_V1(gputext_twice_lexize);
+PG_FUNCTION_INFO_V1(gputext_slow_lexize);
 
 /// (regconfig, text): text[], "POSITION LEXEME" of each lexeme of the text.
 PGDLLEXPORT Datum gputext_parsed_lexemes(PG_FUNCTION_ARGS) {
@@ -126,5 +129,25 @@ PGDLLEXPORT Datum gputext_parse(PG_FUNCTION_ARGS) {
         lexemes += static_cast<int64>(parser.lexemes().size());
     }
     PG_RETURN_INT64(lexemes);
+}
+
+/// Of the template of a dictionary: a word is itself at two places, and twice at the second.
+PGDLLEXPORT Datum gputext_twice_lexize(PG_FUNCTION_ARGS) {
+    const auto* const token = reinterpret_cast<const char*>(PG_GETARG_POINTER(1));
+    auto* const lexemes = static_cast<TSLexeme*>(palloc0(4 * sizeof(TSLexeme)));
+    for (int i = 0; i < 3; ++i)
+        lexemes[i].lexeme = pnstrdup(token, static_cast<Size>(PG_GETARG_INT32(2)));
+    lexemes[1].flags = TSL_ADDPOS;
+    PG_RETURN_POINTER(lexemes);
+}
+
+/// Of the template of a dictionary: a word is itself, and takes 20 ms, in which nothing is heard of
+/// interrupts.
+PGDLLEXPORT Datum gputext_slow_lexize(PG_FUNCTION_ARGS) {
+    const auto* const token = reinterpret_cast<const char*>(PG_GETARG_POINTER(1));
+    pg_usleep(20000);
+    auto* const lexemes = static_cast<TSLexeme*>(palloc0(2 * sizeof(TSLexeme)));
+    lexemes[0].lexeme = pnstrdup(token, static_cast<Size>(PG_GETARG_INT32(2)));
+    PG_RETURN_POINTER(lexemes);
 }
 }

@@ -62,10 +62,11 @@ struct alignas(64) Sums {
 
 /// Appends what the mask chooses, compressed in registers as cpp/knn/detail/distance_filter.cpp
 /// does.
-[[gnu::always_inline]] inline GPUTEXT_TARGET_AMX std::size_t append(__mmask16 chosen, __m512 values,
-                                                                    std::uint32_t position,
-                                                                    float* scores,
-                                                                    std::uint32_t* positions) {
+[[gnu::always_inline]] inline GPUTEXT_TARGET_AVX512 std::size_t append(__mmask16 chosen,
+                                                                       __m512 values,
+                                                                       std::uint32_t position,
+                                                                       float* scores,
+                                                                       std::uint32_t* positions) {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(position)));
     _mm512_storeu_ps(scores, _mm512_maskz_compress_ps(chosen, values));
@@ -73,49 +74,111 @@ struct alignas(64) Sums {
     return static_cast<std::size_t>(std::popcount(static_cast<unsigned>(chosen)));
 }
 
+/// Appends those of a query's scores of a panel of items that pass its gate.
+[[gnu::always_inline]] inline GPUTEXT_TARGET_AVX512 void pass(std::size_t query, __m512 low,
+                                                              __m512 high, std::uint32_t position,
+                                                              PassedScores<float>& passed) {
+    const __m512 gate = _mm512_set1_ps(passed.gate[query]);
+    const __mmask16 of_low = _mm512_cmp_ps_mask(low, gate, _CMP_LE_OQ);
+    const __mmask16 of_high = _mm512_cmp_ps_mask(high, gate, _CMP_LE_OQ);
+    if (_mm512_kunpackw(of_high, of_low) == 0) return;
+    float* scores = passed.scores[query];
+    std::uint32_t* positions = passed.positions[query];
+    std::size_t& count = passed.count[query];
+    count += append(of_low, low, position, scores + count, positions + count);
+    count += append(of_high, high, position + kTile, scores + count, positions + count);
+}
+
+bool has_room(const PassedScores<float>& passed) {
+    bool room = true;
+    for (std::size_t q = 0; q < kRows; ++q) room &= passed.count[q] + kRows <= passed.capacity[q];
+    return room;
+}
+
 template <class T>
-[[gnu::optimize("O3")]] GPUTEXT_TARGET_AMX std::size_t scan(
+std::size_t steps_of(std::size_t dimensions) {
+    return (products_of<T> * dimensions + kDepth - 1) / kDepth;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AMX std::size_t scan_by_tiles(
     const Bfloat16* queries, const Bfloat16* panels, const float* offsets, std::size_t dimensions,
     std::size_t begin, std::size_t end, PassedScores<float>& passed) {
     const TileShapes shapes;
     _tile_loadconfig(&shapes);
-    const std::size_t steps = (products_of<T> * dimensions + kDepth - 1) / kDepth;
+    const std::size_t steps = steps_of<T>(dimensions);
     Sums sums;
     std::size_t panel = begin;
-    for (; panel < end; ++panel) {
-        bool room = true;
-        for (std::size_t q = 0; q < kRows; ++q)
-            room &= passed.count[q] + kRows <= passed.capacity[q];
-        if (!room) break;
-
+    for (; panel < end && has_room(passed); ++panel) {
         sum_products(queries, panels + panel * steps * 2 * kTileElements, offsets + panel * kRows,
                      steps, sums);
-        const auto position = static_cast<std::uint32_t>(panel * kRows);
-        for (std::size_t q = 0; q < kRows; ++q) {
-            const __m512 gate = _mm512_set1_ps(passed.gate[q]);
-            const __m512 low = _mm512_load_ps(sums.of[q / kTile][0][q % kTile]);
-            const __m512 high = _mm512_load_ps(sums.of[q / kTile][1][q % kTile]);
-            const __mmask16 of_low = _mm512_cmp_ps_mask(low, gate, _CMP_LE_OQ);
-            const __mmask16 of_high = _mm512_cmp_ps_mask(high, gate, _CMP_LE_OQ);
-            if (_mm512_kunpackw(of_high, of_low) == 0) continue;
-            float* scores = passed.scores[q];
-            std::uint32_t* positions = passed.positions[q];
-            std::size_t& count = passed.count[q];
-            count += append(of_low, low, position, scores + count, positions + count);
-            count += append(of_high, high, position + kTile, scores + count, positions + count);
-        }
+        for (std::size_t q = 0; q < kRows; ++q)
+            pass(q, _mm512_load_ps(sums.of[q / kTile][0][q % kTile]),
+                 _mm512_load_ps(sums.of[q / kTile][1][q % kTile]),
+                 static_cast<std::uint32_t>(panel * kRows), passed);
     }
     _tile_release();
+    return panel;
+}
+
+/// Queries whose sums with a panel of items are in registers at a time.
+constexpr std::size_t kQueriesAtOnce = 8;
+
+/// The scores of these queries and a panel of items. A tile of items has, for each two numbers of a
+/// row, a vector with these of all sixteen rows.
+[[gnu::always_inline]] inline GPUTEXT_TARGET_BFLOAT16 void sum_pairs(
+    const Bfloat16* query, const Bfloat16* item, const float* offsets, std::size_t steps,
+    __m512 (&low)[kQueriesAtOnce], __m512 (&high)[kQueriesAtOnce]) {
+    for (std::size_t q = 0; q < kQueriesAtOnce; ++q) {
+        low[q] = _mm512_loadu_ps(offsets);
+        high[q] = _mm512_loadu_ps(offsets + kTile);
+    }
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (std::size_t pair = 0; pair < kDepth / 2; ++pair) {
+            const auto items_low =
+                reinterpret_cast<__m512bh>(_mm512_loadu_si512(item + pair * kDepth));
+            const auto items_high = reinterpret_cast<__m512bh>(
+                _mm512_loadu_si512(item + kTileElements + pair * kDepth));
+#pragma GCC unroll 8
+            for (std::size_t q = 0; q < kQueriesAtOnce; ++q) {
+                int numbers;
+                std::memcpy(&numbers, query + q * kDepth + 2 * pair, sizeof numbers);
+                const auto of_query = reinterpret_cast<__m512bh>(_mm512_set1_epi32(numbers));
+                low[q] = _mm512_dpbf16_ps(low[q], of_query, items_low);
+                high[q] = _mm512_dpbf16_ps(high[q], of_query, items_high);
+            }
+        }
+        query += 2 * kTileElements;
+        item += 2 * kTileElements;
+    }
+}
+
+template <class T>
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_BFLOAT16 std::size_t scan_by_vectors(
+    const Bfloat16* queries, const Bfloat16* panels, const float* offsets, std::size_t dimensions,
+    std::size_t begin, std::size_t end, PassedScores<float>& passed) {
+    const std::size_t steps = steps_of<T>(dimensions);
+    std::size_t panel = begin;
+    for (; panel < end && has_room(passed); ++panel) {
+        const Bfloat16* const items = panels + panel * steps * 2 * kTileElements;
+        for (std::size_t first = 0; first < kRows; first += kQueriesAtOnce) {
+            __m512 low[kQueriesAtOnce], high[kQueriesAtOnce];
+            sum_pairs(queries + first / kTile * kTileElements + first % kTile * kDepth, items,
+                      offsets + panel * kRows, steps, low, high);
+            for (std::size_t q = 0; q < kQueriesAtOnce; ++q)
+                pass(first + q, low[q], high[q], static_cast<std::uint32_t>(panel * kRows), passed);
+        }
+    }
     return panel;
 }
 
 #endif
 
 template <class T>
-DistanceFilter<T> tile_filter() {
+DistanceFilter<T> tile_filter([[maybe_unused]] Simd simd) {
     using Order = PanelShape::Order;
 #ifdef GPUTEXT_X86
-    constexpr auto scan_panels = scan<T>;
+    const auto scan_panels = simd == Simd::amx ? scan_by_tiles<T> : scan_by_vectors<T>;
 #else
     constexpr decltype(DistanceFilter<T>::scan) scan_panels = nullptr;
 #endif
@@ -160,17 +223,17 @@ template <class T>
 }  // namespace
 
 bool bfloat16_filter_available(Score score, Simd simd) {
-    return score == Score::product && simd == Simd::amx && simd_available(simd);
+    return score == Score::product && simd >= Simd::bfloat16 && simd_available(simd);
 }
 
 template <>
-DistanceFilter<Bfloat16> distance_filter(Score, Simd) {
-    return tile_filter<Bfloat16>();
+DistanceFilter<Bfloat16> distance_filter(Score, Simd simd) {
+    return tile_filter<Bfloat16>(simd);
 }
 
 template <>
-DistanceFilter<Bfloat16Pair> distance_filter(Score, Simd) {
-    return tile_filter<Bfloat16Pair>();
+DistanceFilter<Bfloat16Pair> distance_filter(Score, Simd simd) {
+    return tile_filter<Bfloat16Pair>(simd);
 }
 
 template <>

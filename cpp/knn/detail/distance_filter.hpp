@@ -12,8 +12,8 @@
 // loop of a matrix product (Goto and van de Geijn, Anatomy of high-performance matrix
 // multiplication, 2008) without the matrix. Of floats and doubles the sum runs over i in ascending
 // order, a multiplication and an addition of T a step, fused or not; products of bfloat16 are exact
-// floats, which AMX adds up in an order of its own. cpp/knn/detail/filter_space.hpp bounds the
-// error at any order.
+// floats, which AMX and AVX-512 add up in orders of their own. cpp/knn/detail/filter_space.hpp
+// bounds the error at any order.
 
 #pragma once
 
@@ -101,7 +101,7 @@ struct DistanceFilter {
                         std::size_t end, PassedScores<ScoreOf<T>>& passed);
 };
 
-/// Whether there are filters of Bfloat16 and of pairs: only for products, and on AMX.
+/// Whether there are filters of Bfloat16 and of pairs: only for products, by amx and bfloat16.
 bool bfloat16_filter_available(Score score, Simd simd);
 
 /// T is float or double, or Bfloat16 or Bfloat16Pair where these are available.

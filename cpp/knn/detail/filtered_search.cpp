@@ -853,9 +853,11 @@ Result<std::uint64_t> search_filtered(KnnProblem& search, const FilterSpace& spa
     // to get the scores out of the tiles: pairs take a third more than single numbers, and floats
     // three times as long.
     constexpr std::size_t too_few = 16, few = 64;
+    // Without tiles the products of pairs take longer than those of floats.
+    const bool has_tiles = search.parameters.simd == Simd::amx;
     if (dimensions > too_few && bfloat16_filter_available(space.score(), search.parameters.simd)) {
         if (dimensions > few) GPUTEXT_TRY(search_left(most_in_bfloat16, Bfloat16()));
-        GPUTEXT_TRY(search_left(most_in_bfloat16, Bfloat16Pair()));
+        if (has_tiles) GPUTEXT_TRY(search_left(most_in_bfloat16, Bfloat16Pair()));
     }
     GPUTEXT_TRY(search_left(most_in_float, float()));
     GPUTEXT_TRY(search_left(SIZE_MAX, double()));

@@ -1,0 +1,64 @@
+#include "cpp/hnsw/detail/probed_clusters.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/k_means.hpp"
+#include "cpp/knn/knn.hpp"
+
+namespace gputext {
+
+Status ProbedClusters::set(const Vectors& rows, Simd simd, Execution& execution) {
+    std::vector<std::uint32_t> sampled(std::min(rows.rows, sample));
+    for (std::size_t i = 0; i < sampled.size(); ++i)
+        sampled[i] = static_cast<std::uint32_t>(i * rows.rows / sampled.size());
+    GatheredRows gathered;
+    GPUTEXT_TRY(gathered.set(rows, sampled, execution));
+    DistinctRows distinct;
+    GPUTEXT_TRY(distinct.set(gathered.vectors(), execution));
+    KMeansParameters parameters;
+    parameters.k = std::min(clusters, distinct.size());
+    parameters.iterations = 8;
+    parameters.simd = std::min(simd, Simd::avx512);
+    auto found = k_means(parameters, gathered.vectors(), execution);
+    // To k-means rows are equal that differ in the signs of zeros alone.
+    if (found.status().code() == ErrorCode::invalid_argument) return {};
+    if (!found.ok()) return found.status();
+    centroids_ = std::move(found->centroids);
+    begins_.assign(parameters.k + 1, 0);
+
+    constexpr std::size_t together = 65536;
+    own_.clear();
+    own_.reserve(rows.rows);
+    for (std::size_t begin = 0; begin < rows.rows; begin += together) {
+        const RowRange some(rows, begin, std::min(rows.rows, begin + together));
+        const auto own = nearest(some.vectors(), 1, simd, execution);
+        if (!own.ok()) return own.status();
+        own_.insert(own_.end(), own->begin(), own->end());
+    }
+    for (const std::uint16_t cluster : own_) ++begins_[cluster + 1];
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    std::vector<std::uint32_t> ends(begins_.begin(), begins_.end() - 1);
+    members_.resize(rows.rows);
+    for (std::uint32_t row = 0; row < rows.rows; ++row) members_[ends[own_[row]]++] = row;
+    return {};
+}
+
+Result<std::vector<std::uint16_t>> ProbedClusters::nearest(const Vectors& rows, std::size_t count,
+                                                           Simd simd, Execution& execution) const {
+    Vectors centroids;
+    centroids.rows = size();
+    centroids.dimensions = rows.dimensions;
+    centroids.elements = centroids_.data();
+    KnnParameters parameters;
+    parameters.k = count;
+    parameters.metric = Metric::euclidean;
+    parameters.simd = simd;
+    const auto found = knn(parameters, rows, centroids, {}, execution);
+    if (!found.ok()) return found.status();
+    return std::vector<std::uint16_t>(found->items.begin(), found->items.end());
+}
+
+}  // namespace gputext

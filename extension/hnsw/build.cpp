@@ -1,0 +1,365 @@
+#include "extension/hnsw/build.hpp"
+
+extern "C" {
+#include "access/amapi.h"
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "catalog/pg_type.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "optimizer/plancat.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+}
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "cpp/base/byte_text.hpp"
+#include "cpp/hnsw/builder.hpp"
+#include "cpp/link/device_choice.hpp"
+#include "cpp/link/file_parts.hpp"
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/hnsw/index_kind.hpp"
+#include "extension/hnsw/pages.hpp"
+#include "extension/hnsw/table_rows.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/session_job.hpp"
+#include "extension/server/settings.hpp"
+#include "extension/server/time_split.hpp"
+#include "extension/types/vector_type.hpp"
+#include "extension/values/packed_rows.hpp"
+
+namespace gputext::hnsw {
+namespace {
+
+/// Nearest rows among which the neighbors of a row are chosen: for each two of m so many, and
+/// ef_construction where that is more. docs/hnsw-build.md has the recall that this gives.
+constexpr std::size_t kCandidatesOfTwoM = 25;
+
+/// Rows that are searched for together, at least.
+constexpr std::size_t kLeastBlock = 1024;
+
+void begin_phase(Phase phase) {
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
+}
+
+void leave_to_pgvector(Relation index, const Reason& reason) {
+    const bool is_warning = reason.hint[0] != '\0';
+    ereport(is_warning ? WARNING : DEBUG1,
+            (errmsg("index \"%s\" is built by pgvector, not by gputext",
+                    RelationGetRelationName(index)),
+             errdetail("gputext does not build it, because %s.", reason.text),
+             is_warning ? errhint("%s", reason.hint) : 0));
+}
+
+/// The same of a build that has begun, in this context.
+IndexBuildResult* leave_after(MemoryContext context, MemoryContext outside, Relation index,
+                              const Reason& reason) {
+    MemoryContextSwitchTo(outside);
+    MemoryContextDelete(context);
+    leave_to_pgvector(index, reason);
+    return nullptr;
+}
+
+// ---- Memory ----
+
+/// What the build may take.
+std::size_t memory_limit() {
+    return std::min(static_cast<std::size_t>(maintenance_work_mem) * 1024, host_memory_limit());
+}
+
+/// Bytes that a row takes beside its values, as they are put in order.
+constexpr std::size_t kBytesOfRow = 40;
+
+/// Bytes that an element takes beside its values, from the reading to the last page: the links of
+/// the graph and of the builder, and what HnswBuilder, TableElements and write_pages() say.
+std::size_t bytes_of_element(unsigned m) {
+    return 2 * std::size_t{m} * (3 * sizeof(std::uint32_t) + sizeof(double)) + 64;
+}
+
+/// About the most that the values can take: what the table takes on disk, or, where they are made
+/// of less by an expression or lie there compressed, what as many values take as it has rows.
+std::uint64_t most_bytes_of_values(Relation table, const IndexKind& kind) {
+    const Datum size =
+        DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(RelationGetRelid(table)));
+    BlockNumber pages;
+    double rows, all_visible;
+    estimate_rel_size(table, nullptr, &pages, &rows, &all_visible);
+    const double bytes = rows * static_cast<double>(kind.row_bytes());
+    return static_cast<std::uint64_t>(std::max(static_cast<double>(DatumGetInt64(size)), bytes));
+}
+
+// ---- The graph ----
+
+/// The search of a block.
+class BlockSearch final : public Computation {
+public:
+    BlockSearch(const HnswBuilder& builder, const TableElements& elements)
+        : builder_(builder), elements_(elements) {}
+
+    Neighbors found;
+
+    JobSize size() const override {
+        const Vectors queries = builder_.queries(), items = builder_.items();
+        const std::uint64_t bytes =
+            (queries.rows + items.rows) * queries.dimensions * gputext::element_size(queries.type);
+        return {queries.rows + items.rows, bytes, knn_cpu_seconds(queries, items, cpu_threads())};
+    }
+    Status compute(Execution& execution) override {
+        return keep(knn(builder_.search(), builder_.queries(), builder_.items(), {}, execution));
+    }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection& connection, Stop stop) override {
+        KnnRequest request;
+        request.parameters = builder_.search();
+        request.queries = files(builder_.queries(), builder_.query_elements());
+        request.items = files(builder_.items(), builder_.item_elements());
+        request.limits.device_memory_limit = gpu_memory_limit();
+        return connection.submit(request, stop);
+    }
+    Status take(const DaemonEvent& event, Stop stop) override {
+        return keep(std::get<KnnAnswer>(event).read(stop));
+    }
+
+private:
+    Status keep(Result<Neighbors> answer) {
+        if (answer.ok()) found = std::move(*answer);
+        return answer.status();
+    }
+
+    /// Vectors that lie in files for gputextd are not copied.
+    VectorFiles files(const Vectors& vectors, std::optional<HnswBuilder::Range> range) const {
+        if (range) return elements_.files(range->begin, range->end);
+        return {vectors, {}, -1};
+    }
+
+    const HnswBuilder& builder_;
+    const TableElements& elements_;
+};
+
+void show_searched(const HnswBuilder& builder) {
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                 static_cast<int64>(builder.searched()));
+}
+
+double milliseconds_since(instr_time begin) {
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    INSTR_TIME_SUBTRACT(now, begin);
+    return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/// Makes the graph of the elements, on a device where that is faster.
+HnswGraph* make_graph(const HnswParameters& parameters, const TableElements& elements,
+                      TimeSplit& times, MemoryContext context) {
+    auto* const builder =
+        make_owned<HnswBuilder>(context, parameters, elements.values(), elements.copy_of());
+    run_threaded([builder](Execution& execution) { return builder->begin(execution); });
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+                                 static_cast<int64>(builder->to_search()));
+    const MemoryContext of_block =
+        AllocSetContextCreate(context, "gputext block of an index", ALLOCSET_DEFAULT_SIZES);
+    TimeSplit of_searches;  // there may be hundreds
+    double searching = 0;
+    while (builder->has_block()) {
+        while (builder->has_search()) {
+            auto* const search = make_owned<BlockSearch>(of_block, *builder, elements);
+            instr_time begin;
+            INSTR_TIME_SET_CURRENT(begin);
+            run_computation(*search, of_searches, of_block);
+            searching += milliseconds_since(begin);
+            run_threaded([builder, search](Execution& execution) {
+                return builder->add(search->found, execution);
+            });
+            MemoryContextReset(of_block);
+        }
+        run_threaded([builder](Execution& execution) { return builder->end_block(execution); });
+        show_searched(*builder);
+    }
+    auto* const made = make_owned<HnswGraph>(context);
+    attempt_or_raise([&] { *made = builder->take(); });
+    times.lap("neighbors found", psprintf("blocks searched in %.1f ms", searching));
+    return made;
+}
+
+// ---- The index as pgvector sees it ----
+
+/// Has pgvector search the index for a value of it: what it refuses to read, or finds nothing in,
+/// is no index of its format. Raises an error then. Calls the access method itself, as the server
+/// allows no scan of an index while it is built.
+void let_pgvector_search(Relation table, Relation index, const IndexKind& kind,
+                         const Elements& elements) {
+    const IndexAmRoutine& method = *index->rd_indam;
+    const Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    const IndexScanDesc scan = begin_method_scan(table, index, snapshot);
+    ScanKeyData order;
+    ScanKeyEntryInitialize(&order, SK_ORDER_BY, 1, 1, InvalidOid, InvalidOid, InvalidOid,
+                           new_vector_value({VectorType::Form::dense, kind.element},
+                                            elements.values, elements.values.rows / 2));
+    method.amrescan(scan, nullptr, 0, &order, 1);
+    if (!method.amgettuple(scan, ForwardScanDirection))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("pgvector finds nothing in index \"%s\", which gputext has built",
+                               RelationGetRelationName(index)),
+                        errhint("Set gputext.build_hnsw to off.")));
+    method.amendscan(scan);
+    UnregisterSnapshot(snapshot);
+}
+
+// ---- The build ----
+
+unsigned wanted_processes(Relation table, Relation index, const IndexInfo* info) {
+    return 1 + static_cast<unsigned>(std::max(0, wanted_build_workers(table, index, info)));
+}
+
+HnswParameters parameters_of(const IndexKind& kind, std::size_t part_rows, std::size_t memory) {
+    HnswParameters parameters;
+    parameters.m = kind.m;
+    parameters.candidates =
+        std::max<std::size_t>(kCandidatesOfTwoM * kind.m / 2, kind.ef_construction);
+    parameters.metric = kind.metric;
+    parameters.highest_level = highest_level(kind.m);
+    parameters.part_rows = part_rows;
+    parameters.block_rows =
+        std::max(kLeastBlock, std::min(part_rows, memory / 4 / (16 * parameters.candidates)));
+    parameters.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
+    return parameters;
+}
+
+IndexBuildResult* result_of(const BuildCounts& counts) {
+    auto* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
+    result->heap_tuples = counts.rows;
+    result->index_tuples = counts.index_tuples;
+    return result;
+}
+
+void set_too_large(Reason& reason, const char* of, std::size_t count, std::size_t bytes) {
+    std::snprintf(reason.text, sizeof reason.text, "the graph of its %zu %s takes %s", count, of,
+                  byte_text(bytes).c_str());
+    std::snprintf(reason.hint, sizeof reason.hint,
+                  "Set maintenance_work_mem and gputext.host_memory_limit to '%zuMB' or more.",
+                  (bytes >> 20) + 1);
+}
+
+/// What the graph takes, and the values of its upper layers, of which the builder has a copy.
+std::size_t bytes_of_graph(const IndexKind& kind, std::size_t elements) {
+    return elements * (bytes_of_element(kind.m) + kind.row_bytes() / kind.m);
+}
+
+/// Before so many rows are put in order: sets the reason where they are too many to have numbers of
+/// 32 bits, or where even that takes more than the limit, or the graph does with as few elements as
+/// these rows may have.
+void check_limit(const IndexKind& kind, std::size_t rows, Reason& reason) {
+    if (rows >= kNoElement) {
+        std::snprintf(reason.text, sizeof reason.text, "%zu rows are more than it can number",
+                      rows);
+        return;
+    }
+    const std::size_t least = std::max(rows * kBytesOfRow, bytes_of_graph(kind, rows / kMostRows));
+    if (least > memory_limit()) set_too_large(reason, "rows", rows, bytes_of_graph(kind, rows));
+}
+
+/// What is left of the limit when so many elements have been read; none where the graph does not
+/// fit.
+std::size_t left_of_limit(const IndexKind& kind, std::size_t elements, bool on_disk,
+                          Reason& reason) {
+    const std::size_t limit = memory_limit();
+    const std::size_t values = on_disk ? 0 : elements * kind.row_bytes();
+    const std::size_t needed = bytes_of_graph(kind, elements);
+    if (needed > limit) {
+        set_too_large(reason, "elements", elements, needed);
+        return 0;
+    }
+    return limit > needed + values ? limit - needed - values : 1;
+}
+
+}  // namespace
+
+const char* phase_name(int64 phase) {
+    switch (phase) {
+        case kInitializing:
+            return "initializing";
+        case kReading:
+            return "loading tuples";
+        case kOrdering:
+            return "ordering vectors";
+        case kLinking:
+            return "finding neighbors";
+        case kWriting:
+            return "writing pages";
+        default:
+            return nullptr;
+    }
+}
+
+IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
+    if (RelationGetNumberOfBlocks(index) != 0)
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR),
+                 errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
+    Reason reason;
+    const IndexKind kind = kind_of(index, reason);
+    if (reason.given()) {
+        leave_to_pgvector(index, reason);
+        return nullptr;
+    }
+    const MemoryContext context = AllocSetContextCreate(
+        CurrentMemoryContext, "gputext build of an HNSW index", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext of_files =
+        AllocSetContextCreate(context, "gputext files of vectors", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext outside = MemoryContextSwitchTo(context);
+    begin_activity("build_hnsw", context);
+    TimeSplit times;
+
+    begin_phase(kReading);
+    // Twice, as each process has the values of its rows and then all are put in order.
+    const bool on_disk = 2 * most_bytes_of_values(table, kind) > memory_limit();
+    // For the parts that the values lie in, and those that they are put together from
+    make_owned<DescriptorRoom>(context)->reserve(on_disk ? 2 : 2 * kMostParts);
+    ReadFiles files = open_files(wanted_processes(table, index, info), on_disk, of_files);
+    const BuildCounts counts = read_rows(table, index, info, kind, files);
+    times.lap("table read");
+    check_limit(kind, files.rows(), reason);
+    if (reason.given()) return leave_after(context, outside, index, reason);
+
+    begin_phase(kOrdering);
+    auto* const elements = make_owned<TableElements>(context);
+    const TableElements::Disk disk{on_disk ? open_file(true, of_files) : -1,
+                                   on_disk ? open_file(true, of_files) : -1};
+    run_threaded([&, elements](Execution& execution) {
+        return elements->set({files.found, files.processes}, kind, disk, execution);
+    });
+    MemoryContextDelete(of_files);
+    times.lap("vectors ordered");
+    const std::size_t count = elements->values().rows;
+    const std::size_t memory = left_of_limit(kind, count, on_disk, reason);
+    if (reason.given()) return leave_after(context, outside, index, reason);
+
+    begin_phase(kLinking);
+    const HnswGraph* const graph =
+        make_graph(parameters_of(kind, elements->part_rows(), memory), *elements, times, context);
+    begin_phase(kWriting);
+    const Elements all{graph, kind.ef_construction, elements->values(), elements->first_rows(),
+                       elements->rows()};
+    write_pages(index, all);
+    times.lap("pages written");
+    if (count > 0) let_pgvector_search(table, index, kind, all);
+    times.lap("searched by pgvector");
+    times.report("build_hnsw");
+
+    MemoryContextSwitchTo(outside);
+    IndexBuildResult* const result = result_of(counts);
+    MemoryContextDelete(context);
+    return result;
+}
+
+}  // namespace gputext::hnsw

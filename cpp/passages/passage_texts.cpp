@@ -1,0 +1,242 @@
+#include "cpp/passages/passage_texts.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "cpp/base/exception_status.hpp"
+#include "cpp/base/vocabulary.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::size_t kDocumentsOfStep = 64;
+constexpr unsigned kBlockBits = 10;
+
+bool is_letter_or_digit(std::uint32_t character) {
+    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+           (character >= '0' && character <= '9') || character >= 0x80;
+}
+
+bool is_blank(std::uint32_t character) {
+    return character == ' ' || (character >= '\t' && character <= '\r');
+}
+
+std::uint32_t folded(std::uint32_t character) {
+    return character >= 'A' && character <= 'Z' ? character + ('a' - 'A') : character;
+}
+
+Bytes bytes_of(const Documents& documents, std::size_t document) {
+    const Extent& extent = documents.extents[document];
+    return {documents.bytes + extent.begin, static_cast<std::size_t>(extent.size)};
+}
+
+/// Whether all characters of all documents are a byte each.
+Status look_at_characters(const Documents& documents, Execution& execution, bool& narrow) {
+    std::vector<std::uint8_t> wide(execution.threads());
+    const std::size_t steps = (documents.size() + kDocumentsOfStep - 1) / kDocumentsOfStep;
+    execution.begin_phase("looking at characters", steps);
+    GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t step, unsigned worker) {
+        const std::size_t end = std::min(documents.size(), (step + 1) * kDocumentsOfStep);
+        for (std::size_t d = step * kDocumentsOfStep; d < end && !wide[worker]; ++d)
+            wide[worker] =
+                !is_narrow(bytes_of(documents, d), documents.characters, execution.stop());
+        return execution.stop_requested() ? Status::cancelled() : Status();
+    }));
+    narrow = std::ranges::find(wide, 1) == wide.end();
+    return {};
+}
+
+/// The symbols of documents that follow each other, and where they stand in them.
+struct Part {
+    std::size_t first = 0, end = 0;  // documents
+    std::vector<std::uint32_t> numbers, starts, lengths;
+    Vocabulary words;  // of the numbers, if these are words
+};
+
+std::vector<Part> divided(const Documents& documents) {
+    constexpr std::uint64_t kBytes = 1 << 22;  // enough for most words to come several times
+    std::vector<Part> parts;
+    std::uint64_t bytes = kBytes;
+    for (std::size_t d = 0; d < documents.size(); ++d) {
+        if (bytes >= kBytes) {
+            parts.emplace_back().first = d;
+            bytes = 0;
+        }
+        parts.back().end = d + 1;
+        bytes += documents.extents[d].size;
+    }
+    return parts;
+}
+
+/// Returns the number of characters.
+std::uint64_t read_characters(Bytes text, const CharacterLengths& lengths, const PassageForm& form,
+                              Part& symbols, Stop stop) {
+    bool after_blank = false;
+    std::uint64_t characters = 0;
+    for (std::size_t at = 0; at < text.size(); ++characters) {
+        if (characters % (1 << 20) == (1 << 20) - 1 && stop()) return characters;
+        std::uint32_t character = next_character(text, lengths, at);
+        if (form.fold_case) character = folded(character);
+        if (form.fold_blanks && is_blank(character)) {
+            character = ' ';
+            if (after_blank) {
+                ++symbols.lengths.back();
+                continue;
+            }
+        }
+        after_blank = form.fold_blanks && character == ' ';
+        symbols.numbers.push_back(character);
+        symbols.starts.push_back(static_cast<std::uint32_t>(characters));
+        symbols.lengths.push_back(1);
+    }
+    return characters;
+}
+
+/// Calls word(bytes, start, characters) for each word.
+template <class Word>
+std::uint64_t each_word(Bytes text, const CharacterLengths& lengths, Stop stop, const Word& word) {
+    std::uint64_t characters = 0;
+    std::size_t begin = 0;
+    std::uint64_t start = 0;
+    bool within = false;
+    for (std::size_t at = 0; at < text.size(); ++characters) {
+        if (characters % (1 << 20) == (1 << 20) - 1 && stop()) return characters;
+        const std::size_t before = at;
+        const bool letter = is_letter_or_digit(next_character(text, lengths, at));
+        if (letter && !within) begin = before, start = characters;
+        if (!letter && within) word(text.subspan(begin, before - begin), start, characters - start);
+        within = letter;
+    }
+    if (within) word(text.subspan(begin), start, characters - start);
+    return characters;
+}
+
+/// Numbers of words are of the part alone. Returns the number of characters.
+std::uint64_t read_words(Bytes text, const CharacterLengths& lengths, const PassageForm& form,
+                         Part& symbols, Stop stop) {
+    std::string folding;
+    const auto add = [&](Bytes word, std::uint64_t start, std::uint64_t length) {
+        std::string_view spelled(reinterpret_cast<const char*>(word.data()), word.size());
+        if (form.fold_case) {
+            folding.assign(spelled);
+            for (char& c : folding) c = static_cast<char>(folded(static_cast<std::uint8_t>(c)));
+            spelled = folding;
+        }
+        symbols.numbers.push_back(symbols.words.add(spelled));
+        symbols.starts.push_back(static_cast<std::uint32_t>(start));
+        symbols.lengths.push_back(static_cast<std::uint32_t>(length));
+    };
+    return each_word(text, lengths, stop, add);
+}
+
+}  // namespace
+
+std::size_t PassageTexts::document_of(std::uint64_t symbol) const {
+    const std::uint32_t* const block = documents_of_blocks_.data() + (symbol >> kBlockBits);
+    const auto next =
+        std::upper_bound(begins_.begin() + block[0], begins_.begin() + block[1] + 1, symbol);
+    return static_cast<std::size_t>(next - begins_.begin()) - 1;
+}
+
+Status PassageTexts::index_documents(Stop stop) {
+    documents_of_blocks_.clear();
+    if (symbols() == 0) return {};
+    std::uint32_t document = 0;
+    for (std::uint64_t symbol = 0; symbol < symbols(); symbol += std::uint64_t{1} << kBlockBits) {
+        if (documents_of_blocks_.size() % 4096 == 0 && stop()) return Status::cancelled();
+        while (begins_[document + 1] <= symbol) ++document;
+        documents_of_blocks_.push_back(document);
+    }
+    documents_of_blocks_.push_back(static_cast<std::uint32_t>(documents() - 1));
+    return {};
+}
+
+Place PassageTexts::place(std::size_t document, std::uint64_t first, std::uint64_t length) const {
+    if (starts_.empty()) return {first - begins_[document], length};
+    const std::uint64_t last = first + length - 1;
+    return {starts_[first], std::uint64_t{starts_[last]} + lengths_[last] - starts_[first]};
+}
+
+Status PassageTexts::set_narrow(const Documents& documents, Execution& execution) {
+    for (std::size_t d = 0; d < documents.size(); ++d) {
+        characters_[d] = documents.extents[d].size;
+        begins_[d + 1] = begins_[d] + characters_[d];
+    }
+    bytes_.resize(begins_.back());
+    const std::size_t steps = (documents.size() + kDocumentsOfStep - 1) / kDocumentsOfStep;
+    execution.begin_phase("reading characters", steps);
+    GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+        const std::size_t end = std::min(documents.size(), (step + 1) * kDocumentsOfStep);
+        for (std::size_t d = step * kDocumentsOfStep; d < end; ++d)
+            std::ranges::copy(bytes_of(documents, d),
+                              bytes_.begin() + static_cast<std::ptrdiff_t>(begins_[d]));
+        return {};
+    }));
+    return index_documents(execution.stop());
+}
+
+Status PassageTexts::set(const Documents& documents, const PassageForm& form,
+                         Execution& execution) {
+    return status_or_exception([&]() -> Status {
+        const Stop stop = execution.stop();
+        const std::size_t count = documents.size();
+        begins_.assign(count + 1, 0);
+        characters_.assign(count, 0);
+        const bool plain =
+            form.unit == PassageUnit::characters && !form.fold_case && !form.fold_blanks;
+        if (plain) {
+            bool narrow = false;
+            GPUTEXT_TRY(look_at_characters(documents, execution, narrow));
+            if (narrow) return set_narrow(documents, execution);
+        }
+        std::vector<Part> parts = divided(documents);
+        execution.begin_phase("reading characters", parts.size());
+        GPUTEXT_TRY(execution.parallel_for(parts.size(), [&](std::size_t i, unsigned) -> Status {
+            Part& part = parts[i];
+            const auto read = form.unit == PassageUnit::words ? read_words : read_characters;
+            for (std::size_t d = part.first; d < part.end; ++d) {
+                characters_[d] =
+                    read(bytes_of(documents, d), documents.characters, form, part, stop);
+                begins_[d + 1] = part.numbers.size();
+                if (plain) part.starts.clear(), part.lengths.clear();
+                if (stop()) return Status::cancelled();
+            }
+            return {};
+        }));
+        // Words have the numbers in which they come first, whatever the parts are.
+        Vocabulary words;
+        std::vector<std::vector<std::uint32_t>> numbers_of(parts.size());
+        std::vector<std::uint64_t> begins_of;
+        std::uint64_t symbols = 0;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (stop()) return Status::cancelled();
+            begins_of.push_back(symbols);
+            for (std::size_t d = parts[i].first; d < parts[i].end; ++d) begins_[d + 1] += symbols;
+            symbols += parts[i].numbers.size();
+            for (std::uint32_t word = 0; word < parts[i].words.size(); ++word)
+                numbers_of[i].push_back(words.add(parts[i].words.term(word)));
+            parts[i].words = Vocabulary();
+        }
+        numbers_.resize(symbols);
+        if (!plain) {
+            starts_.resize(symbols);
+            lengths_.resize(symbols);
+        }
+        GPUTEXT_TRY(execution.parallel_for(parts.size(), [&](std::size_t i, unsigned) -> Status {
+            const auto at = static_cast<std::ptrdiff_t>(begins_of[i]);
+            if (form.unit == PassageUnit::words)
+                for (std::uint32_t& number : parts[i].numbers) number = numbers_of[i][number];
+            std::ranges::copy(parts[i].numbers, numbers_.begin() + at);
+            if (!plain) {
+                std::ranges::copy(parts[i].starts, starts_.begin() + at);
+                std::ranges::copy(parts[i].lengths, lengths_.begin() + at);
+            }
+            parts[i] = Part();
+            return {};
+        }));
+        return index_documents(stop);
+    });
+}
+
+}  // namespace gputext

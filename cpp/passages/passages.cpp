@@ -1,0 +1,437 @@
+#include "cpp/passages/passages.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+
+#include "cpp/base/exception_status.hpp"
+#include "cpp/base/hash_table.hpp"
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/base/stoppable.hpp"
+#include "cpp/base/vocabulary.hpp"
+
+namespace gputext {
+namespace {
+
+/// Calls body(symbols), a pointer to all of them.
+template <class Body>
+auto with_symbols(const PassageTexts& texts, const Body& body) {
+    return texts.narrow() ? body(texts.bytes()) : body(texts.numbers());
+}
+
+/// Equal symbols from a and b on, at most so many.
+template <class Symbol>
+std::uint64_t common_length(const Symbol* symbols, std::uint64_t a, std::uint64_t b,
+                            std::uint64_t most) {
+    std::uint64_t length = 0;
+    constexpr std::uint64_t kAtOnce = 64 / sizeof(Symbol);
+    while (length + kAtOnce <= most &&
+           std::memcmp(symbols + a + length, symbols + b + length, 64) == 0)
+        length += kAtOnce;
+    while (length < most && symbols[a + length] == symbols[b + length]) ++length;
+    return length;
+}
+
+// ---- Pairs ----
+
+/// A window of a group, by which pairs are told apart.
+struct Member {
+    std::uint64_t symbol;
+    std::uint32_t document;
+    /// The symbol before; of a document's first window one that no other has.
+    std::uint64_t before;
+};
+
+std::uint64_t pairs_of(std::uint64_t count) {
+    return count < 2 ? 0 : count * (count - 1) / 2;
+}
+
+/// Pairs of members, sorted by `key`, that have it in common; with two tables of one of each.
+template <class Key>
+std::uint64_t pairs_in_common(std::span<const Member> members, const SharedWindowsParameters& how,
+                              const Key& key) {
+    std::uint64_t pairs = 0;
+    for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
+        std::uint64_t first = 0;
+        while (end < members.size() && key(members[end]) == key(members[begin]))
+            first += members[end++].document < how.split;
+        const std::uint64_t count = end - begin;
+        pairs += how.two_tables ? first * (count - first) : pairs_of(count);
+    }
+    return pairs;
+}
+
+template <class Symbol>
+class PairSearch {
+public:
+    PairSearch(const PassageTexts& texts, const Symbol* symbols,
+               const SharedWindowsParameters& parameters, std::uint64_t most_pairs,
+               std::size_t answer_limit, Execution& execution)
+        : texts_(texts),
+          symbols_(symbols),
+          parameters_(parameters),
+          most_(most_pairs),
+          budget_(answer_limit),
+          execution_(execution),
+          found_(execution.threads()),
+          members_(execution.threads()) {}
+
+    Result<PassagePairs> run();
+
+private:
+    Status take(std::span<const std::uint64_t> windows, unsigned worker);
+    std::uint64_t count_pairs(std::vector<Member>& members) const;
+    Status list_pairs(std::span<const Member> members, std::vector<SharedPassage>& found);
+
+    const PassageTexts& texts_;
+    const Symbol* symbols_;
+    const SharedWindowsParameters& parameters_;
+    std::uint64_t most_;
+    MemoryBudget budget_;
+    Execution& execution_;
+    std::atomic<std::uint64_t> count_{0};
+    std::vector<std::vector<SharedPassage>> found_;  // of each worker
+    std::vector<std::vector<Member>> members_;
+};
+
+template <class Symbol>
+Result<PassagePairs> PairSearch<Symbol>::run() {
+    GPUTEXT_TRY(each_shared_window(
+        texts_, parameters_, execution_,
+        [&](std::span<const std::uint64_t> windows, unsigned worker) {
+            return take(windows, worker);
+        }));
+    Result<PassagePairs> answer{PassagePairs()};
+    PassagePairs& pairs = *answer;
+    pairs.count = count_;
+    if (pairs.count > most_) return answer;
+    std::size_t total = 0;
+    for (const std::vector<SharedPassage>& found : found_) total += found.size();
+    GPUTEXT_TRY(budget_.take(total * sizeof(SharedPassage)));
+    pairs.passages.reserve(total);
+    for (std::vector<SharedPassage>& found : found_) {
+        pairs.passages.insert(pairs.passages.end(), found.begin(), found.end());
+        found = {};
+    }
+    const auto less = [](const SharedPassage& a, const SharedPassage& b) {
+        return std::tie(a.first_symbol, a.second_symbol) < std::tie(b.first_symbol, b.second_symbol);
+    };
+    if (!stoppable_sort(pairs.passages.begin(), pairs.passages.end(), less, execution_.stop()))
+        return Status::cancelled();
+    return answer;
+}
+
+/// A passage begins in two equal windows that have different symbols before them.
+template <class Symbol>
+Status PairSearch<Symbol>::take(std::span<const std::uint64_t> windows, unsigned worker) {
+    std::vector<Member>& members = members_[worker];
+    members.clear();
+    std::size_t document = texts_.document_of(windows[0]);
+    bool all_alike = true;
+    for (const std::uint64_t symbol : windows) {
+        if (symbol >= texts_.begin(document + 1)) document = texts_.document_of(symbol);
+        const bool is_begin = symbol == texts_.begin(document);
+        const std::uint64_t before =
+            is_begin ? std::uint64_t{1} << 32 | document : symbols_[symbol - 1];
+        members.push_back({symbol, static_cast<std::uint32_t>(document), before});
+        all_alike &= before == members[0].before;
+    }
+    if (all_alike) return {};
+    const std::uint64_t pairs = count_pairs(members);
+    // What is over the most is only counted.
+    if (count_.fetch_add(pairs) + pairs > most_) return {};
+    return list_pairs(members, found_[worker]);
+}
+
+/// Of different documents and with different symbols before.
+template <class Symbol>
+std::uint64_t PairSearch<Symbol>::count_pairs(std::vector<Member>& members) const {
+    const auto document = [](const Member& member) { return member.document; };
+    const auto before = [](const Member& member) { return member.before; };
+    const auto both = [](const Member& member) {
+        return std::pair(member.before, member.document);
+    };
+    const auto all = [](const Member&) { return 0; };
+    std::uint64_t pairs = pairs_in_common(members, parameters_, all);
+    // With two tables none is of one document.
+    if (!parameters_.two_tables) pairs -= pairs_in_common(members, parameters_, document);
+    std::ranges::sort(members, {}, [](const Member& member) {
+        return std::tuple(member.before, member.document, member.symbol);
+    });
+    pairs -= pairs_in_common(members, parameters_, before);
+    if (!parameters_.two_tables) pairs += pairs_in_common(members, parameters_, both);
+    return pairs;
+}
+
+template <class Symbol>
+Status PairSearch<Symbol>::list_pairs(std::span<const Member> members,
+                                      std::vector<SharedPassage>& found) {
+    const std::size_t size = found.size();
+    std::size_t next = 0;  // the first one with another symbol before
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        if (execution_.stop_requested()) return Status::cancelled();
+        while (next < members.size() && members[next].before == members[i].before) ++next;
+        for (std::size_t j = next; j < members.size(); ++j) {
+            const Member* a = &members[i];
+            const Member* b = &members[j];
+            if (a->document == b->document) continue;
+            if (a->symbol > b->symbol) std::swap(a, b);
+            if (parameters_.two_tables &&
+                (a->document >= parameters_.split || b->document < parameters_.split))
+                continue;
+            const std::uint64_t most = std::min(texts_.begin(a->document + 1) - a->symbol,
+                                                texts_.begin(b->document + 1) - b->symbol);
+            found.push_back({a->document, b->document, a->symbol, b->symbol,
+                             common_length(symbols_, a->symbol, b->symbol, most)});
+        }
+    }
+    return budget_.take((found.size() - size) * sizeof(SharedPassage));
+}
+
+}  // namespace
+
+Result<PassagePairs> shared_passages(const PassageTexts& texts,
+                                     const SharedWindowsParameters& parameters,
+                                     std::uint64_t most_pairs, std::size_t answer_limit,
+                                     Execution& execution) {
+    return status_or_exception([&] {
+        return with_symbols(texts, [&](const auto* symbols) {
+            return PairSearch(texts, symbols, parameters, most_pairs, answer_limit, execution)
+                .run();
+        });
+    });
+}
+
+// ---- Stretches ----
+
+namespace {
+
+/// A bit for each window's first symbol, which several threads set.
+class WindowBits {
+public:
+    explicit WindowBits(std::uint64_t size) : words_(size / 64 + 1) {}
+
+    void set(std::uint64_t place) {
+        std::atomic_ref<std::uint64_t>(words_[place / 64])
+            .fetch_or(std::uint64_t{1} << place % 64, std::memory_order_relaxed);
+    }
+    bool get(std::uint64_t place) const { return words_[place / 64] >> place % 64 & 1; }
+    /// The first one that is set from `place` on, or one at or after `end`.
+    std::uint64_t next(std::uint64_t place, std::uint64_t end) const {
+        while (place < end) {
+            const std::uint64_t rest = words_[place / 64] >> place % 64;
+            if (rest != 0) return place + static_cast<unsigned>(std::countr_zero(rest));
+            place = (place / 64 + 1) * 64;
+        }
+        return end;
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+};
+
+}  // namespace
+
+Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
+                                                    const SharedWindowsParameters& parameters,
+                                                    std::size_t others, Execution& execution) {
+    return status_or_exception([&]() -> Result<std::vector<SharedStretch>> {
+        WindowBits bits(texts.symbols());
+        const std::uint64_t end_of_first =
+            parameters.two_tables ? texts.begin(parameters.split) : texts.symbols();
+        GPUTEXT_TRY(each_shared_window(
+            texts, parameters, execution,
+            [&](std::span<const std::uint64_t> windows, unsigned) -> Status {
+                std::size_t documents = 0;
+                std::uint64_t end = 0;  // of the last document that was counted
+                for (const std::uint64_t symbol : windows) {
+                    if (symbol < end || (parameters.two_tables && symbol < end_of_first)) continue;
+                    end = texts.begin(texts.document_of(symbol) + 1);
+                    if (++documents > others) break;
+                }
+                // Its own document is none of the others.
+                if (documents < others + !parameters.two_tables) return {};
+                for (const std::uint64_t symbol : windows)
+                    if (symbol < end_of_first) bits.set(symbol);
+                return {};
+            }));
+        std::vector<SharedStretch> stretches;
+        const std::size_t documents = parameters.two_tables ? parameters.split : texts.documents();
+        execution.begin_phase("joining windows", documents);
+        for (std::size_t d = 0; d < documents; ++d) {
+            GPUTEXT_TRY(execution.checkpoint());
+            const std::uint64_t end = texts.begin(d + 1);
+            for (std::uint64_t at = bits.next(texts.begin(d), end); at < end;
+                 at = bits.next(at + 1, end)) {
+                // The next window is of the same stretch.
+                if (!stretches.empty() && stretches.back().document == d &&
+                    at + parameters.length ==
+                        stretches.back().symbol + stretches.back().symbols + 1)
+                    ++stretches.back().symbols;
+                else
+                    stretches.push_back({static_cast<std::uint32_t>(d), at, parameters.length});
+            }
+        }
+        return stretches;
+    });
+}
+
+std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& stretches) {
+    std::vector<SharedStretch> joined;
+    for (const SharedStretch& stretch : stretches) {
+        const bool goes_on = !joined.empty() && joined.back().document == stretch.document &&
+                             stretch.symbol <= joined.back().symbol + joined.back().symbols;
+        if (!goes_on) {
+            joined.push_back(stretch);
+            continue;
+        }
+        const std::uint64_t end = stretch.symbol + stretch.symbols;
+        joined.back().symbols = std::max(joined.back().symbols, end - joined.back().symbol);
+    }
+    return joined;
+}
+
+// ---- Passages with their counts ----
+
+namespace {
+
+template <class Symbol>
+class PassageCounts {
+public:
+    PassageCounts(const PassageTexts& texts, const Symbol* symbols,
+                  const SharedWindowsParameters& parameters,
+                  const std::vector<SharedStretch>& stretches, Execution& execution)
+        : texts_(texts),
+          symbols_(symbols),
+          parameters_(parameters),
+          stretches_(stretches),
+          execution_(execution),
+          begins_(texts.symbols()),
+          numbers_(stretches.size()) {}
+
+    Result<std::vector<CommonPassage>> run() {
+        GPUTEXT_TRY(find_passages());
+        const WindowGroup count = [&](std::span<const std::uint64_t> windows, unsigned) {
+            return count_places(windows);
+        };
+        GPUTEXT_TRY(each_shared_window(texts_, parameters_, execution_, count));
+        return std::move(passages_);
+    }
+
+private:
+    /// What is left of a document from a symbol on.
+    std::span<const Symbol> rest(std::uint64_t symbol) const {
+        const std::uint64_t end = texts_.begin(texts_.document_of(symbol) + 1);
+        return {symbols_ + symbol, static_cast<std::size_t>(end - symbol)};
+    }
+    std::span<const Symbol> symbols_of(const SharedStretch& stretch) const {
+        return {symbols_ + stretch.symbol, static_cast<std::size_t>(stretch.symbols)};
+    }
+
+    Status find_passages();
+    Status count_places(std::span<const std::uint64_t> windows);
+
+    const PassageTexts& texts_;
+    const Symbol* symbols_;
+    const SharedWindowsParameters& parameters_;
+    const std::vector<SharedStretch>& stretches_;
+    Execution& execution_;
+    WindowBits begins_;  // of passages
+    HashTable<NumberSlot> numbers_;
+    std::vector<CommonPassage> passages_;
+    /// By the symbol that the passage's first stretch begins with; stretches ascend by it.
+    std::vector<std::uint64_t> first_symbols_;
+};
+
+template <class Symbol>
+Status PassageCounts<Symbol>::find_passages() {
+    for (std::uint32_t i = 0; i < stretches_.size(); ++i) {
+        if (i % 256 == 0 && execution_.stop_requested()) return Status::cancelled();
+        const std::span<const Symbol> symbols = symbols_of(stretches_[i]);
+        const std::string_view bytes(reinterpret_cast<const char*>(symbols.data()),
+                                     symbols.size_bytes());
+        NumberSlot& slot =
+            numbers_.find(Vocabulary::hash_of(bytes), [&](const NumberSlot& other) {
+                return std::ranges::equal(
+                    symbols_of(stretches_[passages_[other.number].stretch]), symbols);
+            });
+        if (!slot.free()) continue;
+        slot.number = static_cast<std::uint32_t>(passages_.size());
+        passages_.push_back({i, 0, 0});
+        first_symbols_.push_back(stretches_[i].symbol);
+        begins_.set(stretches_[i].symbol);
+    }
+    return {};
+}
+
+/// A passage stands where its first window does and is followed by the rest of it: with the windows
+/// sorted by what follows them, these are neighbors.
+template <class Symbol>
+Status PassageCounts<Symbol>::count_places(std::span<const std::uint64_t> windows) {
+    std::vector<std::size_t> passages;
+    std::uint64_t longest = 0, shortest = UINT64_MAX;
+    for (const std::uint64_t symbol : windows) {
+        if (!begins_.get(symbol)) continue;
+        const auto at = std::ranges::lower_bound(first_symbols_, symbol);
+        passages.push_back(static_cast<std::size_t>(at - first_symbols_.begin()));
+        const std::uint64_t symbols = stretches_[passages_[passages.back()].stretch].symbols;
+        longest = std::max(longest, symbols);
+        shortest = std::min(shortest, symbols);
+    }
+    if (passages.empty()) return {};
+    // Where a document ends before the shortest one could, there is none.
+    std::vector<std::uint64_t> sorted;
+    for (const std::uint64_t symbol : windows)
+        if (rest(symbol).size() >= shortest) sorted.push_back(symbol);
+    const auto followed = [&](std::uint64_t symbol) {
+        const std::span<const Symbol> all = rest(symbol);
+        return all.first(std::min<std::size_t>(all.size(), longest));
+    };
+    const auto less = [&](std::uint64_t a, std::uint64_t b) {
+        return std::ranges::lexicographical_compare(followed(a), followed(b));
+    };
+    if (!stoppable_sort(sorted.begin(), sorted.end(), less, execution_.stop(), longest))
+        return Status::cancelled();
+    std::vector<std::size_t> documents;
+    for (const std::size_t number : passages) {
+        if (execution_.stop_requested()) return Status::cancelled();
+        CommonPassage& passage = passages_[number];
+        const std::span<const Symbol> wanted = symbols_of(stretches_[passage.stretch]);
+        const auto begin_of = [&](std::uint64_t symbol) {
+            const std::span<const Symbol> all = rest(symbol);
+            return all.first(std::min(all.size(), wanted.size()));
+        };
+        const auto begin =
+            std::partition_point(sorted.begin(), sorted.end(), [&](std::uint64_t symbol) {
+                return std::ranges::lexicographical_compare(begin_of(symbol), wanted);
+            });
+        const auto end = std::partition_point(begin, sorted.end(), [&](std::uint64_t symbol) {
+            return std::ranges::equal(begin_of(symbol), wanted);
+        });
+        documents.clear();
+        for (auto at = begin; at != end; ++at) documents.push_back(texts_.document_of(*at));
+        std::ranges::sort(documents);
+        passage.occurrences = documents.size();
+        passage.documents = static_cast<std::uint32_t>(
+            std::unique(documents.begin(), documents.end()) - documents.begin());
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::vector<CommonPassage>> common_passages(const PassageTexts& texts,
+                                                   const SharedWindowsParameters& parameters,
+                                                   const std::vector<SharedStretch>& stretches,
+                                                   Execution& execution) {
+    return status_or_exception([&] {
+        return with_symbols(texts, [&](const auto* symbols) {
+            return PassageCounts(texts, symbols, parameters, stretches, execution).run();
+        });
+    });
+}
+
+}  // namespace gputext

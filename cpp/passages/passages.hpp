@@ -1,0 +1,75 @@
+// cpp/passages/passages.hpp - shared passages of documents
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/passages/passage_texts.hpp"
+#include "cpp/passages/shared_windows.hpp"
+
+namespace gputext {
+
+/// Equal symbols of two documents that are followed, and preceded, by different ones or by the end
+/// or the begin of a document.
+struct SharedPassage {
+    std::uint32_t first, second;               // documents
+    std::uint64_t first_symbol, second_symbol;  // counted in all documents
+    std::uint64_t symbols;
+};
+
+struct PassagePairs {
+    /// By the first document, the first symbol in it, the second document and the symbol in it.
+    std::vector<SharedPassage> passages;
+    /// How many there are; where these are more than the most that are wanted, the list is empty.
+    std::uint64_t count = 0;
+};
+
+/// All passages of at least the windows' length that two documents share: each once, the first
+/// document being the one that comes before, or the one of the first table. What a document has
+/// twice is not shared. Time: that of each_shared_window() and O(length) for each pair. Memory:
+/// theirs, and 40 bytes a pair. Errors: cancelled; out_of_memory; memory_limit where the pairs need
+/// more than answer_limit.
+Result<PassagePairs> shared_passages(const PassageTexts& texts,
+                                     const SharedWindowsParameters& parameters,
+                                     std::uint64_t most_pairs, std::size_t answer_limit,
+                                     Execution& execution);
+
+/// Symbols of a document of which each window stands in so many other documents.
+struct SharedStretch {
+    std::uint32_t document;
+    std::uint64_t symbol;  // counted in all documents
+    std::uint64_t symbols;
+};
+
+/// The longest such stretches of each document, some of which may overlap. With two tables those of
+/// the first one's documents, by windows that stand in `others` documents of the second one; with
+/// one table `others` are other documents. By document and symbol. Time: that of
+/// each_shared_window(). Memory: theirs, a bit a symbol, and 24 bytes a stretch. Errors: cancelled;
+/// out_of_memory.
+Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
+                                                    const SharedWindowsParameters& parameters,
+                                                    std::size_t others, Execution& execution);
+
+/// What stretches cover: those that overlap or touch become one.
+std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& stretches);
+
+/// Symbols that are a stretch of some document.
+struct CommonPassage {
+    std::uint32_t stretch;      // the first of those that have them
+    std::uint32_t documents;    // in which they stand, also within longer stretches
+    std::uint64_t occurrences;  // places where they stand, some of which may overlap
+};
+
+/// The passages that the stretches have, each once, in the order in which they come first; with one
+/// table. Time: that of each_shared_window(); for windows that passages begin with O(windows *
+/// log(windows) * length). Memory: theirs, 24 bytes a stretch. Errors: cancelled; out_of_memory.
+Result<std::vector<CommonPassage>> common_passages(const PassageTexts& texts,
+                                                   const SharedWindowsParameters& parameters,
+                                                   const std::vector<SharedStretch>& stretches,
+                                                   Execution& execution);
+
+}  // namespace gputext

@@ -1,0 +1,330 @@
+#include "cpp/sets/similar_sets.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+
+#include "cpp/base/exception_status.hpp"
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/base/stoppable.hpp"
+
+namespace gputext {
+namespace {
+
+/// Products of thresholds and sizes are off by less.
+constexpr double kRounding = 1e-9;
+
+std::uint64_t up(double value) {
+    return static_cast<std::uint64_t>(std::max(1.0, std::ceil(value - kRounding)));
+}
+
+class SetJoin {
+public:
+    SetJoin(const SetCollection& sets, const SimilarSetsParameters& parameters,
+            Execution& execution)
+        : sets_(sets),
+          parameters_(parameters),
+          execution_(execution),
+          budget_(parameters.answer_limit),
+          workers_(execution.threads()) {}
+
+    Result<SimilarPairs> run();
+
+private:
+    /// A set's place among its tokens, rare ones first, of a token that it has.
+    struct Posting {
+        std::uint32_t rank;  // of the set
+        std::uint32_t place;
+    };
+    struct Worker {
+        std::vector<std::uint32_t> seen;  // ranks of sets with a common token
+        std::vector<std::uint8_t> state;  // of each rank
+        std::vector<SimilarPair> pairs;
+        std::size_t counted = 0;
+    };
+
+    Status order();
+    Status index();
+    Status search(std::uint32_t rank, unsigned number);
+    Status compare(std::uint32_t rank, std::uint32_t other, Worker& worker);
+
+    bool side(std::uint32_t rank) const {
+        return parameters_.two_tables && ranked_[rank] >= parameters_.split;
+    }
+    std::uint64_t size(std::uint32_t rank) const { return sets_.sizes[ranked_[rank]]; }
+    std::span<const std::uint32_t> tokens(std::uint32_t rank) const {
+        const std::uint32_t set = ranked_[rank];
+        return std::span(tokens_).subspan(sets_.begins[set],
+                                          sets_.begins[set + 1] - sets_.begins[set]);
+    }
+    /// The fewest tokens that a set of n has in common with a similar one that is no smaller.
+    std::uint64_t least_common(std::uint64_t n) const;
+    /// The fewest that sets of n and m tokens have in common if they are similar.
+    std::uint64_t least_common(std::uint64_t n, std::uint64_t m) const;
+    /// The size of the smallest set that may be similar to one of n tokens.
+    std::uint64_t least_size(std::uint64_t n) const;
+    /// How many of a set's tokens, from the first one on, are enough to find it by.
+    std::size_t prefix(std::uint32_t rank, std::uint64_t common) const;
+
+    const SetCollection& sets_;
+    const SimilarSetsParameters& parameters_;
+    Execution& execution_;
+    MemoryBudget budget_;
+    std::vector<std::uint32_t> ranked_;  // sets by size
+    std::vector<std::uint32_t> tokens_;  // as in sets_, renumbered: rare ones first
+    std::uint32_t token_count_ = 0;
+    std::vector<std::uint64_t> list_begins_[2];  // of each token's postings, of both tables
+    std::vector<Posting> lists_[2];              // by rank
+    std::atomic<std::uint64_t> count_{0};
+    std::vector<Worker> workers_;
+};
+
+std::uint64_t SetJoin::least_common(std::uint64_t n) const {
+    const double size = static_cast<double>(n), t = parameters_.threshold;
+    switch (parameters_.measure) {
+        case SetMeasure::jaccard:
+            // With a larger one it is more.
+            return up(2 * t / (1 + t) * size);
+        case SetMeasure::containment:
+        case SetMeasure::cosine:
+            return up(t * size);
+        case SetMeasure::overlap:
+            break;
+    }
+    return up(t);
+}
+
+std::uint64_t SetJoin::least_common(std::uint64_t n, std::uint64_t m) const {
+    const double a = static_cast<double>(n), b = static_cast<double>(m),
+                 t = parameters_.threshold;
+    switch (parameters_.measure) {
+        case SetMeasure::jaccard:
+            return up(t / (1 + t) * (a + b));
+        case SetMeasure::containment:
+            return up(t * std::min(a, b));
+        case SetMeasure::cosine:
+            return up(t * std::sqrt(a * b));
+        case SetMeasure::overlap:
+            break;
+    }
+    return up(t);
+}
+
+std::uint64_t SetJoin::least_size(std::uint64_t n) const {
+    const double size = static_cast<double>(n), t = parameters_.threshold;
+    switch (parameters_.measure) {
+        case SetMeasure::jaccard:
+            return up(t * size);
+        case SetMeasure::containment:
+            return 1;
+        case SetMeasure::cosine:
+            return up(t * t * size);
+        case SetMeasure::overlap:
+            break;
+    }
+    return up(t);
+}
+
+/// Tokens that no other set has come first, and are not listed.
+std::size_t SetJoin::prefix(std::uint32_t rank, std::uint64_t common) const {
+    const std::uint64_t n = size(rank), listed = tokens(rank).size(), alone = n - listed;
+    if (common > n) return 0;
+    const std::uint64_t first = n - common + 1;
+    return first <= alone ? 0 : static_cast<std::size_t>(std::min(first - alone, listed));
+}
+
+/// Sets by size, tokens by their number of sets.
+Status SetJoin::order() {
+    const Stop stop = execution_.stop();
+    execution_.begin_phase("sorting sets", 1);
+    ranked_.resize(sets_.size());
+    std::iota(ranked_.begin(), ranked_.end(), 0);
+    const auto smaller = [&](std::uint32_t a, std::uint32_t b) {
+        return sets_.sizes[a] != sets_.sizes[b] ? sets_.sizes[a] < sets_.sizes[b] : a < b;
+    };
+    if (!stoppable_sort(ranked_.begin(), ranked_.end(), smaller, stop))
+        return Status::cancelled();
+    for (const std::uint32_t token : sets_.tokens) token_count_ = std::max(token_count_, token + 1);
+    std::vector<std::uint32_t> counts(token_count_);
+    for (const std::uint32_t token : sets_.tokens) ++counts[token];
+    std::vector<std::uint32_t> by_count(token_count_), numbers(token_count_);
+    std::iota(by_count.begin(), by_count.end(), 0);
+    const auto rarer = [&](std::uint32_t a, std::uint32_t b) {
+        return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
+    };
+    if (!stoppable_sort(by_count.begin(), by_count.end(), rarer, stop)) return Status::cancelled();
+    for (std::uint32_t i = 0; i < token_count_; ++i) numbers[by_count[i]] = i;
+    tokens_.resize(sets_.tokens.size());
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        if (i % kLookEvery == 0 && stop()) return Status::cancelled();
+        tokens_[i] = numbers[sets_.tokens[i]];
+    }
+    constexpr std::size_t kSetsOfStep = 1024;
+    const std::size_t steps = (sets_.size() + kSetsOfStep - 1) / kSetsOfStep;
+    return execution_.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+        const std::size_t end = std::min(sets_.size(), (step + 1) * kSetsOfStep);
+        for (std::size_t set = step * kSetsOfStep; set < end; ++set)
+            if (!stoppable_sort(tokens_.begin() + static_cast<std::ptrdiff_t>(sets_.begins[set]),
+                                tokens_.begin() + static_cast<std::ptrdiff_t>(sets_.begins[set + 1]),
+                                std::less<>(), stop))
+                return Status::cancelled();
+        return {};
+    });
+}
+
+/// Each set can be found by its first tokens, by sets that are no smaller.
+Status SetJoin::index() {
+    execution_.begin_phase("indexing sets", 2);
+    for (int pass = 0; pass < 2; ++pass) {
+        for (std::vector<std::uint64_t>& begins : list_begins_)
+            if (pass == 0) begins.assign(token_count_ + 1, 0);
+        for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
+            if (rank % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
+            const std::span<const std::uint32_t> all = tokens(rank);
+            const std::size_t first = prefix(rank, least_common(size(rank)));
+            std::vector<std::uint64_t>& begins = list_begins_[side(rank)];
+            for (std::uint32_t place = 0; place < first; ++place) {
+                if (pass == 0)
+                    ++begins[all[place] + 1];
+                else
+                    lists_[side(rank)][begins[all[place]]++] = {rank, place};
+            }
+        }
+        for (int table = 0; table < 2; ++table) {
+            std::vector<std::uint64_t>& begins = list_begins_[table];
+            if (pass == 0) {
+                std::partial_sum(begins.begin(), begins.end(), begins.begin());
+                lists_[table].resize(begins.back());
+            } else {
+                // They have moved to where the next token's begin.
+                std::rotate(begins.begin(), begins.end() - 1, begins.end());
+                begins[0] = 0;
+            }
+        }
+        GPUTEXT_TRY(execution_.checkpoint());
+    }
+    return {};
+}
+
+/// Pairs of a set and one before it, which is no larger.
+Status SetJoin::search(std::uint32_t rank, unsigned number) {
+    constexpr std::uint8_t kUnseen = 0, kSeen = 1;
+    Worker& worker = workers_[number];
+    worker.state.resize(ranked_.size(), kUnseen);
+    const std::uint64_t n = size(rank), least = least_size(n);
+    const bool own = side(rank), other_side = parameters_.two_tables ? !own : own;
+    const std::span<const std::uint32_t> all = tokens(rank);
+    // With the smallest similar set it has the fewest in common.
+    const std::size_t first = prefix(rank, least_common(std::min(n, least), n));
+    for (std::uint32_t place = 0; place < first; ++place) {
+        if (execution_.stop_requested()) return Status::cancelled();
+        const std::vector<std::uint64_t>& begins = list_begins_[other_side];
+        const std::span<const Posting> list =
+            std::span(lists_[other_side])
+                .subspan(begins[all[place]], begins[all[place] + 1] - begins[all[place]]);
+        const auto begin = std::ranges::partition_point(
+            list, [&](const Posting& posting) { return size(posting.rank) < least; });
+        for (auto posting = begin; posting != list.end() && posting->rank < rank; ++posting) {
+            if (worker.state[posting->rank] == kSeen) continue;
+            // This is the first common token: what follows it in both is all that there may be.
+            const std::uint64_t most =
+                std::min(all.size() - place, tokens(posting->rank).size() - posting->place);
+            if (most < least_common(n, size(posting->rank))) continue;
+            worker.state[posting->rank] = kSeen;
+            worker.seen.push_back(posting->rank);
+        }
+    }
+    Status status;
+    for (std::size_t i = 0; i < worker.seen.size(); ++i) {
+        if (i % 256 == 255 && execution_.stop_requested()) status = Status::cancelled();
+        worker.state[worker.seen[i]] = kUnseen;
+        if (status.ok()) status = compare(rank, worker.seen[i], worker);
+    }
+    worker.seen.clear();
+    return status;
+}
+
+Status SetJoin::compare(std::uint32_t rank, std::uint32_t other, Worker& worker) {
+    constexpr std::size_t kPairsOfStep = 1 << 12;
+    const std::span<const std::uint32_t> a = tokens(rank), b = tokens(other);
+    const std::uint64_t least = least_common(size(rank), size(other));
+    std::uint64_t common = 0;
+    for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+        if (common + std::min(a.size() - i, b.size() - j) < least) return {};
+        if (a[i] == b[j])
+            ++common, ++i, ++j;
+        else if (a[i] < b[j])
+            ++i;
+        else
+            ++j;
+    }
+    if (!(set_similarity(parameters_.measure, size(rank), size(other), common) >=
+          parameters_.threshold))
+        return {};
+    // What is over the most is only counted.
+    if (count_.fetch_add(1, std::memory_order_relaxed) >= parameters_.most_pairs) return {};
+    if (worker.pairs.size() == worker.counted) {
+        GPUTEXT_TRY(budget_.take(2 * kPairsOfStep * sizeof(SimilarPair), "the pairs of sets"));
+        worker.counted += kPairsOfStep;
+    }
+    const auto [first, second] = std::minmax(ranked_[rank], ranked_[other]);
+    worker.pairs.push_back({first, second, static_cast<std::uint32_t>(common)});
+    return {};
+}
+
+Result<SimilarPairs> SetJoin::run() {
+    constexpr std::size_t kSetsOfStep = 64;
+    GPUTEXT_TRY(order());
+    GPUTEXT_TRY(index());
+    const std::size_t steps = (ranked_.size() + kSetsOfStep - 1) / kSetsOfStep;
+    const auto search_step = [&](std::size_t step, unsigned worker) -> Status {
+        const std::size_t end = std::min(ranked_.size(), (step + 1) * kSetsOfStep);
+        for (std::size_t rank = step * kSetsOfStep; rank < end; ++rank)
+            GPUTEXT_TRY(search(static_cast<std::uint32_t>(rank), worker));
+        return {};
+    };
+    execution_.begin_phase("comparing sets", steps);
+    GPUTEXT_TRY(execution_.parallel_for(steps, search_step));
+    Result<SimilarPairs> answer{SimilarPairs()};
+    std::vector<SimilarPair>& pairs = (*answer).pairs;
+    (*answer).count = count_;
+    if (count_ > parameters_.most_pairs) return answer;
+    pairs.reserve(count_);
+    for (Worker& worker : workers_) {
+        pairs.insert(pairs.end(), worker.pairs.begin(), worker.pairs.end());
+        worker.pairs = {};
+    }
+    const auto less = [](const SimilarPair& a, const SimilarPair& b) {
+        return a.first != b.first ? a.first < b.first : a.second < b.second;
+    };
+    if (!stoppable_sort(pairs.begin(), pairs.end(), less, execution_.stop()))
+        return Status::cancelled();
+    return answer;
+}
+
+}  // namespace
+
+double set_similarity(SetMeasure measure, std::uint64_t n, std::uint64_t m, std::uint64_t common) {
+    if (n == 0 || m == 0) return 0;
+    const double a = static_cast<double>(n), b = static_cast<double>(m),
+                 c = static_cast<double>(common);
+    switch (measure) {
+        case SetMeasure::jaccard:
+            return c / (a + b - c);
+        case SetMeasure::containment:
+            return c / std::min(a, b);
+        case SetMeasure::cosine:
+            return c / std::sqrt(a * b);
+        case SetMeasure::overlap:
+            break;
+    }
+    return c;
+}
+
+Result<SimilarPairs> similar_sets(const SetCollection& sets,
+                                  const SimilarSetsParameters& parameters, Execution& execution) {
+    return status_or_exception([&] { return SetJoin(sets, parameters, execution).run(); });
+}
+
+}  // namespace gputext

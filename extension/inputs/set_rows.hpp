@@ -1,0 +1,65 @@
+// extension/inputs/set_rows.hpp - reads texts or arrays as sets, with their ids
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "extension/inputs/record_columns.hpp"
+#include "extension/order/row_ids.hpp"
+#include "extension/queries/inner_query.hpp"
+
+namespace gputext {
+
+/// The rows (id, text or array) of an inner query or of two, those of the second behind those of the
+/// first. Functions raise errors, but for those that say so.
+class SetRows {
+public:
+    /// Raises no errors; throws std::bad_alloc.
+    SetRows(const IdType& id_type, std::size_t memory_limit)
+        : ids_(id_type, memory_limit),
+          second_ids_(id_type, memory_limit),
+          column_("set", nullptr, memory_limit) {}
+
+    /// Runs the query, or both, showing meanwhile how many rows there are. Rows with a null are left
+    /// out, with a NOTICE. Raises an error for other columns, for texts beside arrays, and what
+    /// run_inner_query() raises.
+    void read(const InnerQuery& first, const InnerQuery* second);
+
+    std::size_t size() const { return ids_.size() + second_ids_.size(); }
+    /// Rows of the first query.
+    std::size_t split() const { return ids_.size(); }
+    /// Whether they are arrays, and not texts.
+    bool arrays() const { return kind_ == FieldKind::set; }
+    std::uint64_t bytes() const { return column_.bytes(); }
+    /// What was read, in no order.
+    FieldRows values() const { return column_.rows(); }
+    /// The row of values() that is at a place in the order of rows.
+    std::uint32_t row(std::size_t place) const {
+        return order_.empty() ? static_cast<std::uint32_t>(place) : order_[place];
+    }
+    Datum id(std::size_t place) const {
+        return place < ids_.size() ? ids_.at(place) : second_ids_.at(place - ids_.size());
+    }
+
+    void release_values() { column_.release(); }
+    void release() {
+        ids_.release();
+        second_ids_.release();
+    }
+
+private:
+    friend class SetReceiver;
+
+    void end_rows(RowIds& ids, bool ordered);
+
+    RowIds ids_, second_ids_;
+    FieldKind kind_ = FieldKind::text;
+    RecordColumn column_;
+    std::vector<std::uint32_t> order_;  // empty where rows came in their order
+};
+
+}  // namespace gputext

@@ -1,0 +1,218 @@
+#include "extension/base/postgres.hpp"
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cpp/records/field_values.hpp"
+#include "cpp/sets/similar_sets.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/passage_arguments.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/set_rows.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+#include "extension/types/text_arguments.hpp"
+
+namespace gputext {
+namespace {
+
+/// What a call's arguments say.
+struct SimilarSetsArguments {
+    InnerQuery query;
+    InnerQuery old_query;  // with two tables
+    SimilarSetsParameters sets;
+    PassageForm texts;
+    std::size_t shingle = 0;
+};
+
+/// What a call needs until its last row; dies with the call's memory context.
+class SimilarSetsComputation final : public HostComputation {
+public:
+    SimilarSetsComputation(const SimilarSetsArguments& given, IdType id_type, std::size_t limit)
+        : arguments(given), rows(id_type, limit), memory_limit_(limit) {}
+
+    SimilarSetsArguments arguments;
+    SetRows rows;
+    SetCollection sets;
+    SimilarPairs answer;
+
+    void read();
+
+    JobSize size() const override { return {rows.size(), rows.bytes(), 0}; }
+    Status compute(Execution& execution) override;
+
+private:
+    Status make_shingles(Execution& execution);
+    Status make_sets(Execution& execution);
+
+    std::size_t memory_limit_;
+};
+
+SetMeasure measure_argument(const Arguments& given) {
+    struct NamedMeasure {
+        const char* name;
+        SetMeasure measure;
+    };
+    static constexpr NamedMeasure measures[] = {{"jaccard", SetMeasure::jaccard},
+                                                {"containment", SetMeasure::containment},
+                                                {"cosine", SetMeasure::cosine},
+                                                {"overlap", SetMeasure::overlap}};
+    const char* const name = given.text("measure");
+    for (const NamedMeasure& known : measures)
+        if (std::strcmp(name, known.name) == 0) return known.measure;
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+             errmsg("measure must be 'jaccard', 'containment', 'cosine' or 'overlap', not \"%s\"",
+                    name)));
+    pg_unreachable();
+}
+
+double threshold_argument(const Arguments& given, SetMeasure measure) {
+    if (given.is_null("threshold"))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
+                 errhint("The type of the ids is given by its name, as in "
+                         "id_type => NULL::integer.")));
+    const double threshold = given.number("threshold");
+    const bool counts = measure == SetMeasure::overlap;
+    const double least = counts ? 1 : std::numeric_limits<double>::min();
+    if (!(threshold >= least && threshold <= (counts ? 1e9 : 1)))
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 counts ? errmsg("threshold must be at least 1 with measure 'overlap', not %g",
+                                 threshold)
+                        : errmsg("threshold must be above 0 and at most 1, not %g", threshold),
+                 counts ? errhint("It counts common elements.")
+                        : errhint("All pairs of sets would have at least 0.")));
+    return threshold;
+}
+
+SimilarSetsArguments read_arguments(const Arguments& given) {
+    SimilarSetsArguments arguments{};
+    const bool two_tables = given.has("new_sets");
+    arguments.query.sql = given.text(two_tables ? "new_sets" : "sets");
+    arguments.query.id_type = id_type_argument(given);
+    if (two_tables) {
+        arguments.query.id_type_place = {"the inner queries", true};
+        arguments.old_query = arguments.query;
+        arguments.old_query.sql = given.text("old_sets");
+        arguments.query.among = " among the new ones";
+        arguments.old_query.among = " among the old ones";
+    }
+    arguments.sets.two_tables = two_tables;
+    arguments.sets.measure = measure_argument(given);
+    arguments.sets.threshold = threshold_argument(given, arguments.sets.measure);
+    arguments.sets.most_pairs = max_pairs_argument(given);
+    arguments.sets.answer_limit = host_memory_limit();
+    arguments.shingle = given.count("shingle");
+    arguments.texts = passage_form_argument(given);
+    return arguments;
+}
+
+void SimilarSetsComputation::read() {
+    rows.read(arguments.query, arguments.sets.two_tables ? &arguments.old_query : nullptr);
+    arguments.sets.split = rows.split();
+    database_characters();  // known before threads ask for them
+}
+
+/// Of texts, in the order of rows.
+Status SimilarSetsComputation::make_shingles(Execution& execution) {
+    const FieldRows values = rows.values();
+    std::vector<Extent> extents;
+    extents.reserve(rows.size());
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+        const std::uint64_t begin = values.bytes.begins[rows.row(place)];
+        extents.push_back({begin, values.bytes.begins[rows.row(place) + 1] - begin});
+    }
+    PassageTexts texts;
+    GPUTEXT_TRY(texts.set({values.bytes.bytes, extents, database_characters()}, arguments.texts,
+                          execution));
+    return shingle_sets(texts,
+                        {.length = arguments.shingle,
+                         .two_tables = arguments.sets.two_tables,
+                         .split = arguments.sets.split,
+                         .memory_limit = memory_limit_},
+                        execution, sets);
+}
+
+/// Of arrays, in the order of rows.
+Status SimilarSetsComputation::make_sets(Execution& execution) {
+    const Result<FieldValues> values =
+        FieldValues::of(rows.values(), database_characters(), execution.stop());
+    if (!values.ok()) return values.status();
+    const Strings elements = values->strings();
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+        if (place % 1024 == 0 && execution.stop_requested()) return Status::cancelled();
+        const Symbols set = elements[values->of_rows()[rows.row(place)]];
+        sets.tokens.insert(sets.tokens.end(), set.begin(), set.end());
+        sets.begins.push_back(sets.tokens.size());
+        sets.sizes.push_back(static_cast<std::uint32_t>(set.size()));
+    }
+    return {};
+}
+
+Status SimilarSetsComputation::compute(Execution& execution) {
+    GPUTEXT_TRY(rows.arrays() ? make_sets(execution) : make_shingles(execution));
+    Result<SimilarPairs> found = similar_sets(sets, arguments.sets, execution);
+    if (found.status().code() == ErrorCode::memory_limit)
+        return {ErrorCode::memory_limit, found.status().message(),
+                "Raise threshold, or gputext.host_memory_limit."};
+    if (!found.ok()) return found.status();
+    answer = *std::move(found);
+    if (answer.count <= arguments.sets.most_pairs) return {};
+    return {ErrorCode::invalid_argument,
+            std::to_string(answer.count) + " pairs are as similar, more than max_pairs, " +
+                std::to_string(arguments.sets.most_pairs),
+            "Raise threshold, or max_pairs."};
+}
+
+void put_pairs(const SimilarSetsComputation& work, SetCall& set) {
+    bool nulls[6] = {};
+    for (std::size_t i = 0; i < work.answer.pairs.size(); ++i) {
+        if (i % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        const SimilarPair& pair = work.answer.pairs[i];
+        const std::uint32_t first = work.sets.sizes[pair.first];
+        const std::uint32_t second = work.sets.sizes[pair.second];
+        Datum values[6] = {work.rows.id(pair.first),
+                           work.rows.id(pair.second),
+                           Float8GetDatum(set_similarity(work.arguments.sets.measure, first, second,
+                                                         pair.common)),
+                           Int32GetDatum(static_cast<int32>(pair.common)),
+                           Int32GetDatum(static_cast<int32>(first)),
+                           Int32GetDatum(static_cast<int32>(second))};
+        set.put(values, nulls);
+    }
+}
+
+Datum answer(FunctionCallInfo fcinfo) {
+    const SimilarSetsArguments arguments = read_arguments(Arguments(fcinfo));
+    SetCall set(fcinfo, "similar_sets");
+    auto* const work = make_owned<SimilarSetsComputation>(
+        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
+    work->read();
+    set.times().lap("reading rows");
+    run_computation(*work, set.times(), set.context());
+    work->rows.release_values();
+    put_pairs(*work, set);
+    work->rows.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+SQL_FUNCTION(gputext_similar_sets) {
+    return answer(fcinfo);
+}
+SQL_ALIAS(gputext_similar_sets_typed, gputext_similar_sets);
+SQL_ALIAS(gputext_similar_sets_between, gputext_similar_sets);
+SQL_ALIAS(gputext_similar_sets_between_typed, gputext_similar_sets);
+}

@@ -1,0 +1,91 @@
+-- Sets that are similar, compared with plain SQL
+\set SHOW_CONTEXT never
+CREATE SCHEMA similar_sets;
+SET search_path = similar_sets, public;
+SET gputext.device = cpu;
+
+CREATE TABLE notes (id integer, body text);
+INSERT INTO notes VALUES
+    (1, 'the quick brown fox jumps over the lazy dog'),
+    (2, 'The quick brown fox jumps over a lazy dog!'),
+    (3, 'the quick brown fox jumps over the lazy dog and runs away from the old grey wolf'),
+    (4, 'a fox'),
+    (5, ''),
+    (6, NULL);
+
+-- ---- Shingles of texts ----
+
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0.4, shingle => 2);
+SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', threshold => 0.4, shingle => 2, fold_case => true);
+-- A text in a longer one
+SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', measure => 'containment', threshold => 1);
+SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', measure => 'containment', threshold => 1, shingle => 1);
+SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', threshold => 0.6, shingle => 3, unit => 'characters', fold_case => true, fold_blanks => true);
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id = 3', 'SELECT id, body FROM notes WHERE id < 3', threshold => 5, measure => 'overlap', shingle => 1);
+
+-- ---- Arrays ----
+
+CREATE TABLE baskets (id text, items text[]);
+INSERT INTO baskets VALUES ('ann', '{milk,bread,tea}'), ('bob', '{tea,milk,bread,bread,NULL}'), ('cid', '{milk,eggs}'), ('dora', '{}'), ('eve', '{milk,tea}');
+SELECT * FROM similar_sets('SELECT id, items FROM baskets', id_type => NULL::text, threshold => 0.5);
+SELECT * FROM similar_sets('SELECT id, items FROM baskets ORDER BY id DESC', id_type => NULL::text, threshold => 0.5, measure => 'cosine');
+SELECT * FROM similar_sets('SELECT 1, ARRAY[1, 2, 3] UNION ALL SELECT 2, ARRAY[3, 2, 5]', threshold => 0.5);
+SELECT * FROM similar_sets('SELECT id, tsvector_to_array(to_tsvector(''simple'', body)) FROM notes WHERE id < 6', threshold => 0.4);
+
+-- ---- Against all pairs ----
+
+CREATE TABLE random AS
+SELECT i::bigint AS id, ARRAY(SELECT (hashint4(i * 1000 + j)::bigint & 1023)::integer % (3 + i % 40) FROM generate_series(1, (i * 7) % 23) AS j) AS tokens
+FROM generate_series(1, 150) AS i;
+CREATE VIEW pairs AS
+SELECT a.id AS id1, b.id AS id2, c::integer AS common, n::integer AS size1, m::integer AS size2
+FROM random AS a JOIN random AS b ON a.id <> b.id, LATERAL (SELECT count(DISTINCT t) AS n FROM unnest(a.tokens) AS t) AS na, LATERAL (SELECT count(DISTINCT t) AS m FROM unnest(b.tokens) AS t) AS nb,
+    LATERAL (SELECT count(*) AS c FROM (SELECT unnest(a.tokens) INTERSECT SELECT unnest(b.tokens)) AS i) AS ic WHERE n > 0 AND m > 0;
+CREATE TABLE measured AS
+SELECT measure, s AS similarity, id1, id2, common, size1, size2
+FROM pairs, LATERAL (VALUES ('jaccard', common::float8 / (size1 + size2 - common)), ('containment', common::float8 / least(size1, size2)),
+    ('cosine', common / sqrt(size1::float8 * size2)), ('overlap', common::float8)) AS v (measure, s);
+CREATE FUNCTION compare(measure text, threshold float8) RETURNS TABLE (missing bigint, extra bigint, same bigint) LANGUAGE SQL AS $$
+    WITH f AS (SELECT similarity, id1, id2, common, size1, size2 FROM similar_sets('SELECT id, tokens FROM random', compare.threshold, compare.measure)),
+         e AS (SELECT similarity, id1, id2, common, size1, size2 FROM measured AS m WHERE m.measure = compare.measure AND similarity >= compare.threshold AND id1 < id2),
+         g AS (SELECT id1, id2, common FROM similar_sets_between('SELECT id, tokens FROM random WHERE id % 3 = 0', 'SELECT id, tokens FROM random WHERE id % 3 > 0', compare.threshold, compare.measure)),
+         h AS (SELECT id1, id2, common FROM measured AS m WHERE m.measure = compare.measure AND similarity >= compare.threshold AND id1 % 3 = 0 AND id2 % 3 > 0)
+    SELECT (SELECT count(*) FROM (TABLE e EXCEPT TABLE f) AS x) + (SELECT count(*) FROM (TABLE h EXCEPT TABLE g) AS x),
+        (SELECT count(*) FROM (TABLE f EXCEPT TABLE e) AS x) + (SELECT count(*) FROM (TABLE g EXCEPT TABLE h) AS x),
+        (SELECT count(*) FROM (TABLE e INTERSECT TABLE f) AS x) + (SELECT count(*) FROM (TABLE g INTERSECT TABLE h) AS x)
+$$;
+SELECT measure, threshold, c.* FROM (VALUES ('jaccard', 0.2), ('jaccard', 0.5), ('jaccard', 1), ('containment', 0.5), ('containment', 0.9), ('cosine', 0.3),
+    ('cosine', 0.75), ('overlap', 1), ('overlap', 6)) AS v (measure, threshold), compare(measure, threshold) AS c;
+-- Shingles of texts are the sets of their arrays of shingles.
+CREATE TABLE texts AS SELECT id, array_to_string(tokens, ' ') AS body FROM random;
+CREATE VIEW shingles AS
+SELECT id, ARRAY(SELECT w[i] || ' ' || w[i + 1] || ' ' || w[i + 2] FROM generate_series(1, cardinality(w) - 2) AS i) AS shingles
+FROM texts, LATERAL string_to_array(body, ' ') AS w;
+SELECT count(*), count(a) AS of_texts, count(b) AS of_arrays
+FROM similar_sets('SELECT id, body FROM texts', threshold => 0.1, shingle => 3) AS a
+    FULL JOIN similar_sets('SELECT id, shingles FROM shingles', threshold => 0.1) AS b USING (id1, id2, similarity, common, size1, size2);
+
+-- ---- Errors ----
+
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 1.1);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0.5, measure => 'overlap');
+SELECT * FROM similar_sets('SELECT id, body FROM notes', NULL::integer);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', measure => 'dice');
+SELECT * FROM similar_sets('SELECT id, body FROM notes', shingle => 0);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', unit => 'lines');
+SELECT * FROM similar_sets('SELECT id, body FROM notes', max_pairs => 0);
+SELECT * FROM similar_sets('SELECT id, items FROM baskets', id_type => NULL::text, threshold => 0.1, max_pairs => 2);
+SELECT * FROM similar_sets('SELECT id, to_tsvector(body) FROM notes');
+SELECT * FROM similar_sets('SELECT id FROM notes');
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 3', 'SELECT 1, ARRAY[1]');
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[1.0::real]');
+SELECT * FROM similar_sets_between('SELECT 1, set::text[] AS set FROM (SELECT ARRAY[1]) AS s (set)', 'SELECT 1, set::text[] AS set FROM (SELECT ARRAY[1.0::real]) AS s (set)');
+SET gputext.host_memory_limit = '1MB';
+SELECT count(*) FROM similar_sets('SELECT i, ARRAY[1, 2] FROM generate_series(1, 1000) AS i');
+RESET gputext.host_memory_limit;
+SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE false');
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id = 1', 'SELECT id, body FROM notes WHERE false');
+
+SET client_min_messages = warning;
+DROP SCHEMA similar_sets CASCADE;

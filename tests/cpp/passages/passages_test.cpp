@@ -1,0 +1,282 @@
+#include "cpp/passages/passages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "tests/support/plain_strings.hpp"
+#include "tests/support/test_size.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::RandomNames;
+
+/// Documents with a view of them.
+class DocumentTexts {
+public:
+    explicit DocumentTexts(const std::vector<std::string>& documents) {
+        for (const std::string& document : documents) {
+            extents_.push_back({bytes_.size(), document.size()});
+            bytes_ += document + "|";
+        }
+    }
+    Documents view() const {
+        return {reinterpret_cast<const std::uint8_t*>(bytes_.data()), extents_,
+                CharacterLengths::utf8()};
+    }
+
+private:
+    std::string bytes_;
+    std::vector<Extent> extents_;
+};
+
+struct Case {
+    std::vector<std::string> documents;
+    SharedWindowsParameters parameters;
+
+    explicit Case(RandomNames& random) {
+        const std::size_t letters = 1 + random.below(random.below(2) == 0 ? 2 : 8);
+        const std::size_t longest = random.below(4) == 0 ? 120 : 25;
+        std::vector<std::string> parts;
+        for (int i = 0; i < 4; ++i) parts.push_back(text(random, letters, longest));
+        for (std::size_t d = random.below(9); d > 0; --d) {
+            std::string document = text(random, letters, longest);
+            for (std::size_t copies = random.below(4); copies > 0; --copies)
+                document.insert(random.below(document.size() + 1), parts[random.below(4)]);
+            documents.push_back(document);
+        }
+        parameters.length = 1 + random.below(random.below(3) == 0 ? 40 : 9);
+        parameters.two_tables = random.below(2) == 0;
+        if (parameters.two_tables) parameters.split = random.below(documents.size() + 1);
+        // Several parts, too.
+        parameters.memory_limit = random.below(2) == 0 ? 1 : 1 << 20;
+    }
+
+    bool are_compared(std::size_t a, std::size_t b) const {
+        if (!parameters.two_tables) return a != b;
+        return (a < parameters.split) != (b < parameters.split);
+    }
+
+private:
+    static std::string text(RandomNames& random, std::size_t letters, std::size_t longest) {
+        std::string text;
+        for (std::size_t size = random.below(longest); size > 0; --size)
+            text += static_cast<char>('a' + random.below(letters));
+        return text;
+    }
+};
+
+using Pairs = std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>>;
+
+Pairs plain_pairs(const Case& one) {
+    Pairs pairs;
+    for (std::size_t a = 0; a < one.documents.size(); ++a)
+        for (std::size_t b = a + 1; b < one.documents.size(); ++b) {
+            if (!one.are_compared(a, b)) continue;
+            const std::string &left = one.documents[a], &right = one.documents[b];
+            for (std::size_t i = 0; i < left.size(); ++i)
+                for (std::size_t j = 0; j < right.size(); ++j) {
+                    if (i > 0 && j > 0 && left[i - 1] == right[j - 1]) continue;
+                    std::size_t length = 0;
+                    while (i + length < left.size() && j + length < right.size() &&
+                           left[i + length] == right[j + length])
+                        ++length;
+                    if (length >= one.parameters.length) pairs.insert({a, i, b, j, length});
+                }
+        }
+    return pairs;
+}
+
+Result<PassagePairs> pairs_of(const PassageTexts& texts, const Case& one, unsigned threads,
+                              std::uint64_t most = UINT64_MAX) {
+    Execution execution(threads);
+    return shared_passages(texts, one.parameters, most, SIZE_MAX, execution);
+}
+
+PassageTexts texts_of(const DocumentTexts& documents, const PassageForm& form = {}) {
+    PassageTexts texts;
+    Execution execution(2);
+    const Status status = texts.set(documents.view(), form, execution);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return texts;
+}
+
+TEST(SharedPassages, AreThoseOfTheDefinitionOnRandomDocuments) {
+    RandomNames random;
+    for (std::size_t i = 0; i < testing::rounds<std::size_t>(testing::kSanitized ? 100 : 600);
+         ++i) {
+        const Case one(random);
+        const DocumentTexts documents(one.documents);
+        // Wide ones are compared by other code.
+        PassageForm form;
+        form.fold_blanks = random.below(2) == 0;
+        const PassageTexts texts = texts_of(documents, form);
+        const Result<PassagePairs> found =
+            pairs_of(texts, one, 1 + static_cast<unsigned>(random.below(3)));
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        Pairs pairs;
+        for (const SharedPassage& passage : found->passages)
+            EXPECT_TRUE(pairs
+                            .insert({passage.first,
+                                     passage.first_symbol - texts.begin(passage.first),
+                                     passage.second,
+                                     passage.second_symbol - texts.begin(passage.second),
+                                     passage.symbols})
+                            .second);
+        const Pairs expected = plain_pairs(one);
+        ASSERT_EQ(pairs, expected) << "case " << i;
+        EXPECT_EQ(found->count, expected.size());
+        EXPECT_TRUE(std::ranges::is_sorted(found->passages, {}, [](const SharedPassage& passage) {
+            return std::tuple(passage.first_symbol, passage.second_symbol);
+        }));
+        if (expected.empty()) continue;
+        const Result<PassagePairs> counted = pairs_of(texts, one, 2, expected.size() - 1);
+        ASSERT_TRUE(counted.ok());
+        EXPECT_TRUE(counted->passages.empty());
+        EXPECT_EQ(counted->count, expected.size());
+    }
+}
+
+/// For each document, which windows stand in so many others.
+std::vector<std::vector<bool>> plain_windows(const Case& one, std::size_t others) {
+    const std::size_t length = one.parameters.length;
+    std::vector<std::vector<bool>> windows;
+    for (std::size_t a = 0; a < one.documents.size(); ++a) {
+        std::vector<bool>& shared = windows.emplace_back(one.documents[a].size());
+        if (one.parameters.two_tables && a >= one.parameters.split) continue;
+        for (std::size_t i = 0; i + length <= one.documents[a].size(); ++i) {
+            std::size_t count = 0;
+            for (std::size_t b = 0; b < one.documents.size(); ++b)
+                count += one.are_compared(a, b) &&
+                         one.documents[b].find(one.documents[a].substr(i, length)) !=
+                             std::string::npos;
+            shared[i] = count >= others;
+        }
+    }
+    return windows;
+}
+
+TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
+    RandomNames random;
+    for (std::size_t i = 0; i < testing::rounds<std::size_t>(testing::kSanitized ? 100 : 600);
+         ++i) {
+        const Case one(random);
+        const std::size_t others = 1 + random.below(3);
+        const DocumentTexts documents(one.documents);
+        const PassageTexts texts = texts_of(documents);
+        Execution execution(2);
+        const Result<std::vector<SharedStretch>> found =
+            shared_stretches(texts, one.parameters, others, execution);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        using Stretch = std::tuple<std::size_t, std::size_t, std::size_t>;
+        const auto listed = [&](const std::vector<SharedStretch>& stretches) {
+            std::vector<Stretch> list;
+            for (const SharedStretch& stretch : stretches)
+                list.emplace_back(stretch.document,
+                                  stretch.symbol - texts.begin(stretch.document), stretch.symbols);
+            return list;
+        };
+        std::vector<Stretch> expected, joined;
+        const std::vector<std::vector<bool>> windows = plain_windows(one, others);
+        for (std::size_t d = 0; d < windows.size(); ++d) {
+            std::vector<bool> covered(windows[d].size() + 1);
+            for (std::size_t begin = 0; begin < windows[d].size(); ++begin) {
+                if (!windows[d][begin]) continue;
+                const std::size_t first = begin;
+                while (begin + 1 < windows[d].size() && windows[d][begin + 1]) ++begin;
+                expected.emplace_back(d, first, begin - first + one.parameters.length);
+                for (std::size_t at = first; at < begin + one.parameters.length; ++at)
+                    covered[at] = true;
+            }
+            for (std::size_t at = 0; at < covered.size(); ++at) {
+                if (!covered[at]) continue;
+                const std::size_t first = at;
+                while (covered[at]) ++at;
+                joined.emplace_back(d, first, at - first);
+            }
+        }
+        ASSERT_EQ(listed(*found), expected) << "case " << i;
+        ASSERT_EQ(listed(joined_stretches(*found)), joined) << "case " << i;
+
+        if (one.parameters.two_tables) continue;
+        std::set<std::string> common;
+        const auto text_of = [&](const Stretch& stretch) {
+            const auto& [d, at, size] = stretch;
+            return one.documents[d].substr(at, size);
+        };
+        for (const Stretch& stretch : expected) common.insert(text_of(stretch));
+        const Result<std::vector<CommonPassage>> passages =
+            common_passages(texts, one.parameters, *found, execution);
+        ASSERT_TRUE(passages.ok());
+        ASSERT_EQ(passages->size(), common.size());
+        for (const CommonPassage& passage : *passages) {
+            const std::string text = text_of(expected[passage.stretch]);
+            std::size_t stand_in = 0, occurrences = 0;
+            for (const std::string& document : one.documents) {
+                std::size_t at = document.find(text);
+                stand_in += at != std::string::npos;
+                for (; at != std::string::npos; at = document.find(text, at + 1)) ++occurrences;
+            }
+            EXPECT_EQ(passage.documents, stand_in) << text;
+            EXPECT_EQ(passage.occurrences, occurrences) << text;
+        }
+    }
+}
+
+TEST(PassageTexts, HavePlacesInCharacters) {
+    const DocumentTexts documents({"Gr\xc3\xbc\xc3\x9f" "e,  An\tna", "x gr\xc3\xbc\xc3\x9f" "e an Na"});
+    SharedWindowsParameters parameters;
+    parameters.length = 4;
+    Execution execution(1);
+    const auto places = [&](const PassageForm& form) {
+        const PassageTexts texts = texts_of(documents, form);
+        std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>> found;
+        const Result<PassagePairs> pairs =
+            shared_passages(texts, parameters, 100, SIZE_MAX, execution);
+        for (const SharedPassage& passage : pairs->passages) {
+            const Place a = texts.place(passage.first, passage.first_symbol, passage.symbols);
+            const Place b = texts.place(passage.second, passage.second_symbol, passage.symbols);
+            found.emplace_back(a.start, a.length, b.start, b.length);
+        }
+        EXPECT_EQ(texts.characters(0), 13);
+        return found;
+    };
+    using Found = decltype(places({}));
+    EXPECT_EQ(places({}), (Found{{1, 4, 3, 4}}));
+    EXPECT_EQ(places({PassageUnit::characters, true, false}), (Found{{0, 5, 2, 5}}));
+    // ", An na" and " an na" differ in the comma
+    EXPECT_EQ(places({PassageUnit::characters, true, true}),
+              (Found{{0, 5, 2, 5}, {6, 7, 7, 6}}));
+    parameters.length = 3;
+    EXPECT_EQ(places({PassageUnit::words, true, false}), (Found{{0, 13, 2, 11}}));
+    EXPECT_EQ(places({PassageUnit::words, false, false}), Found());
+}
+
+TEST(SharedPassages, EndWhenStopped) {
+    const DocumentTexts documents({"once upon a time", "once upon a day"});
+    const PassageTexts texts = texts_of(documents);
+    Execution execution(2);
+    execution.request_stop();
+    SharedWindowsParameters parameters;
+    parameters.length = 5;
+    EXPECT_EQ(shared_passages(texts, parameters, 10, SIZE_MAX, execution).status().code(),
+              ErrorCode::cancelled);
+}
+
+TEST(SharedPassages, TakeNoMoreMemoryThanAllowed) {
+    std::vector<std::string> many;
+    for (int i = 0; i < 100; ++i) many.push_back("the same sentence");
+    const DocumentTexts documents(many);
+    const PassageTexts texts = texts_of(documents);
+    Execution execution(2);
+    SharedWindowsParameters parameters;
+    parameters.length = 5;
+    EXPECT_EQ(shared_passages(texts, parameters, 1000000, 1000, execution).status().code(),
+              ErrorCode::memory_limit);
+}
+
+}  // namespace
+}  // namespace gputext

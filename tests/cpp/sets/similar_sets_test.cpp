@@ -1,0 +1,225 @@
+#include "cpp/sets/similar_sets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/support/plain_strings.hpp"
+#include "tests/support/test_size.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::RandomNames;
+using Sets = std::vector<std::set<std::uint32_t>>;
+
+/// Some tokens are hot; some sets are parts of others.
+Sets random_sets(RandomNames& random) {
+    Sets sets;
+    const std::size_t tokens = 1 + random.below(random.below(2) == 0 ? 20 : 300);
+    for (std::size_t count = random.below(60); count > 0; --count) {
+        std::set<std::uint32_t> set;
+        if (!sets.empty() && random.below(2) == 0) set = sets[random.below(sets.size())];
+        for (std::size_t n = random.below(random.below(4) == 0 ? 40 : 8); n > 0; --n)
+            set.insert(static_cast<std::uint32_t>(random.below(1 + random.below(tokens))));
+        for (std::size_t n = random.below(6); n > 0 && !set.empty(); --n)
+            set.erase(std::next(set.begin(), static_cast<std::ptrdiff_t>(random.below(set.size()))));
+        sets.push_back(set);
+    }
+    return sets;
+}
+
+/// Tokens that no other set has may be left out.
+SetCollection collection_of(const Sets& sets, bool leave_out) {
+    std::map<std::uint32_t, int> counts;
+    for (const auto& set : sets)
+        for (const std::uint32_t token : set) ++counts[token];
+    SetCollection collection;
+    for (const auto& set : sets) {
+        for (const std::uint32_t token : set)
+            if (!leave_out || counts[token] > 1) collection.tokens.push_back(token);
+        collection.begins.push_back(collection.tokens.size());
+        collection.sizes.push_back(static_cast<std::uint32_t>(set.size()));
+    }
+    return collection;
+}
+
+using Pairs = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+
+std::uint32_t common_of(const std::set<std::uint32_t>& a, const std::set<std::uint32_t>& b) {
+    std::uint32_t common = 0;
+    for (const std::uint32_t token : a) common += b.count(token) != 0;
+    return common;
+}
+
+TEST(SimilarSets, AreThoseOfTheDefinitionOnRandomSets) {
+    RandomNames random;
+    for (std::size_t i = 0; i < testing::rounds<std::size_t>(testing::kSanitized ? 300 : 2000);
+         ++i) {
+        const Sets sets = random_sets(random);
+        const SetCollection collection = collection_of(sets, random.below(2) == 0);
+        SimilarSetsParameters parameters;
+        parameters.measure = static_cast<SetMeasure>(random.below(4));
+        parameters.threshold = parameters.measure == SetMeasure::overlap
+                                   ? 1 + static_cast<double>(random.below(8))
+                                   : static_cast<double>(1 + random.below(20)) / 20;
+        parameters.two_tables = random.below(2) == 0;
+        if (parameters.two_tables) parameters.split = random.below(sets.size() + 1);
+        Pairs expected;
+        for (std::uint32_t a = 0; a < sets.size(); ++a)
+            for (std::uint32_t b = a + 1; b < sets.size(); ++b) {
+                if (parameters.two_tables && (a >= parameters.split || b < parameters.split))
+                    continue;
+                const std::uint32_t common = common_of(sets[a], sets[b]);
+                if (set_similarity(parameters.measure, sets[a].size(), sets[b].size(), common) >=
+                    parameters.threshold)
+                    expected[{a, b}] = common;
+            }
+        Execution execution(1 + static_cast<unsigned>(random.below(3)));
+        const Result<SimilarPairs> found = similar_sets(collection, parameters, execution);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        Pairs pairs;
+        for (const SimilarPair& pair : found->pairs)
+            EXPECT_TRUE(pairs.insert({{pair.first, pair.second}, pair.common}).second);
+        ASSERT_EQ(pairs, expected) << "case " << i;
+        EXPECT_EQ(found->count, expected.size());
+        if (expected.empty()) continue;
+        parameters.most_pairs = expected.size() - 1;
+        const Result<SimilarPairs> counted = similar_sets(collection, parameters, execution);
+        ASSERT_TRUE(counted.ok());
+        EXPECT_TRUE(counted->pairs.empty());
+        EXPECT_EQ(counted->count, expected.size());
+    }
+}
+
+TEST(SimilarSets, HaveSimilaritiesOfTheirMeasures) {
+    EXPECT_EQ(set_similarity(SetMeasure::jaccard, 4, 5, 3), 0.5);
+    EXPECT_EQ(set_similarity(SetMeasure::containment, 4, 50, 3), 0.75);
+    EXPECT_EQ(set_similarity(SetMeasure::cosine, 4, 9, 3), 0.5);
+    EXPECT_EQ(set_similarity(SetMeasure::overlap, 4, 9, 3), 3);
+    for (int measure = 0; measure < 4; ++measure)
+        EXPECT_EQ(set_similarity(static_cast<SetMeasure>(measure), 0, 5, 0), 0);
+}
+
+TEST(SimilarSets, EndWhenStopped) {
+    Execution execution(2);
+    execution.request_stop();
+    EXPECT_EQ(similar_sets(collection_of({{1, 2}, {1, 2}}, false), {}, execution).status().code(),
+              ErrorCode::cancelled);
+}
+
+TEST(SimilarSets, TakeNoMoreMemoryThanAllowed) {
+    SimilarSetsParameters parameters;
+    parameters.answer_limit = 1000;
+    Execution execution(1);
+    EXPECT_EQ(similar_sets(collection_of(Sets(50, {1, 2, 3}), false), parameters, execution)
+                  .status()
+                  .code(),
+              ErrorCode::memory_limit);
+}
+
+// ---- Shingles ----
+
+TEST(ShingleSets, HaveEachShingleOnce) {
+    RandomNames random;
+    for (std::size_t i = 0; i < testing::rounds<std::size_t>(300); ++i) {
+        std::string bytes;
+        std::vector<Extent> extents;
+        std::vector<std::string> documents;
+        for (std::size_t d = random.below(12); d > 0; --d) {
+            std::string document;
+            for (std::size_t n = random.below(40); n > 0; --n)
+                document += "abc "[random.below(1 + random.below(4))];
+            extents.push_back({bytes.size(), document.size()});
+            bytes += document;
+            documents.push_back(document);
+        }
+        Execution execution(2);
+        PassageTexts texts;
+        PassageForm form;
+        form.fold_case = random.below(2) == 0;  // wide symbols
+        ASSERT_TRUE(texts
+                        .set({reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
+                              CharacterLengths::utf8()},
+                             form, execution)
+                        .ok());
+        const std::size_t length = 1 + random.below(6);
+        const SharedWindowsParameters parameters = {
+            .length = length,
+            .two_tables = random.below(2) == 0,
+            .split = documents.empty() ? 0 : random.below(static_cast<unsigned>(documents.size())),
+            .memory_limit = 1 << 20};
+        SetCollection sets;
+        ASSERT_TRUE(shingle_sets(texts, parameters, execution, sets).ok());
+        ASSERT_EQ(sets.size(), documents.size());
+        std::vector<std::set<std::string>> shingles(documents.size());
+        for (std::size_t d = 0; d < documents.size(); ++d)
+            for (std::size_t at = 0; at + length <= documents[d].size(); ++at)
+                shingles[d].insert(documents[d].substr(at, length));
+        for (std::size_t a = 0; a < documents.size(); ++a) {
+            EXPECT_EQ(sets.sizes[a], shingles[a].size());
+            for (std::size_t b = 0; b < documents.size(); ++b) {
+                const bool one_table = (a < parameters.split) == (b < parameters.split);
+                if (a == b || (parameters.two_tables && one_table)) continue;
+                std::size_t expected = 0, common = 0;
+                for (const std::string& shingle : shingles[a])
+                    expected += shingles[b].count(shingle);
+                for (const std::uint32_t token : sets[a])
+                    common += std::ranges::count(sets[b], token) > 0;
+                EXPECT_EQ(common, expected);
+            }
+        }
+    }
+}
+
+/// Of the narrow symbols of these documents.
+SetCollection shingles_of(const std::vector<std::string>& documents, std::size_t length) {
+    std::string bytes;
+    std::vector<Extent> extents;
+    for (const std::string& document : documents) {
+        extents.push_back({bytes.size(), document.size()});
+        bytes += document;
+    }
+    Execution execution(2);
+    PassageTexts texts;
+    SetCollection sets;
+    EXPECT_TRUE(texts
+                    .set({reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
+                          CharacterLengths::utf8()},
+                         {}, execution)
+                    .ok());
+    EXPECT_TRUE(shingle_sets(texts, {.length = length, .memory_limit = 1 << 20}, execution, sets).ok());
+    return sets;
+}
+
+TEST(ShingleSets, TellLongShinglesOfRepetitionsApart) {
+    const std::string dashes(5000, '-'), word = "abcabcab";
+    const SetCollection sets = shingles_of(
+        {dashes, dashes + 'x' + dashes, word + word + word, dashes.substr(0, 999)}, 1000);
+    EXPECT_EQ(sets.sizes, (std::vector<std::uint32_t>{1, 1001, 0, 0}));
+    EXPECT_EQ(shingles_of({word + word + word}, 12).sizes, std::vector<std::uint32_t>{8});
+}
+
+/// Polynomials modulo a power of two have the same value for a Thue-Morse word and for the one with
+/// its letters exchanged.
+TEST(ShingleSets, TellShinglesOfOneHashApart) {
+    constexpr std::size_t kLength = 2048;
+    std::string word, other;
+    for (unsigned i = 0; i < kLength; ++i) {
+        word += std::popcount(i) % 2 == 0 ? 'a' : 'b';
+        other += std::popcount(i) % 2 == 0 ? 'b' : 'a';
+    }
+    const SetCollection sets =
+        shingles_of({word + "x" + other + "x" + word, other, word + "y" + other}, kLength);
+    EXPECT_EQ(sets.sizes, (std::vector<std::uint32_t>{2 * kLength + 2, 1, kLength + 2}));
+    EXPECT_EQ(sets[0].size(), 2u);
+    EXPECT_EQ(sets[1].size(), 1u);
+    EXPECT_EQ(sets[2].size(), 2u);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -138,6 +138,20 @@ SET ROLE regress_gputext_other;
 SELECT count(*) FROM gputext_stat;
 RESET ROLE;
 
+-- What is to be computed on a device is not computed elsewhere, and what may be is.
+CREATE FUNCTION state_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'SELECT count(*) FROM ' || call;
+    RETURN 'computed';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END $$;
+SET gputext.device = gpu;
+SELECT state_of('near_duplicates(''SELECT id, body FROM docs'')') = CASE :'here' WHEN 'gpu' THEN 'computed' ELSE '55000' END AS only_on_a_device;
+SET gputext.device = auto;
+SELECT state_of('near_duplicates(''SELECT id, body FROM docs'')');
+RESET gputext.device;
+
 DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected, dictionary, model;
-DROP FUNCTION rows_of, here, seen_by_other;
+DROP FUNCTION rows_of, here, seen_by_other, state_of;
 DROP ROLE regress_gputext_other;

@@ -151,8 +151,14 @@ SET extra_float_digits = -14;
 SET DateStyle = 'German';
 SELECT place, ordered, texts, types FROM gputext_rows_as_text('SELECT 1, 0.1::double precision / 3, date ''2000-02-01'', NULL::text ORDER BY 1', NULL::bigint, 4);
 SELECT gputext_portable_text(0.1::double precision / 3), gputext_portable_text(date '2000-02-01');
+SET IntervalStyle = 'sql_standard';
+SELECT texts FROM gputext_rows_as_text('SELECT 1, interval ''1 month -2 days 3:04'', interval ''-1 second''', NULL::bigint, 3);
 RESET extra_float_digits;
 RESET DateStyle;
+RESET IntervalStyle;
+SELECT gputext_reals('x3f800000c0000000'), gputext_reals('{1,-2}');
+SELECT gputext_reals('x3f80000g');
+SELECT gputext_reals('x3f8');
 
 -- Errors
 \set VERBOSITY terse

@@ -62,6 +62,7 @@ SELECT * FROM k_means(NULL, 3);
 SELECT * FROM k_means('TABLE places', 401);
 SELECT * FROM k_means('SELECT id, ARRAY[(id % 4)::integer] FROM places', 5);
 SELECT * FROM k_means('TABLE places', 3, 'manhattan');
+SELECT * FROM k_means('TABLE places', 3, 'inner_product');
 SELECT * FROM k_means('TABLE places', 3, 'hamming');
 SELECT * FROM k_means('TABLE places', 3, NULL);
 SELECT * FROM k_means('TABLE places', 3, seed => NULL);

@@ -77,6 +77,13 @@ DELETE FROM places WHERE id = 20000;
 VACUUM places;
 SELECT same('SELECT id, place FROM places', NULL::bigint);
 
+-- Values of a temporary table lie in memory of the session's own, where workers do not read.
+CREATE TEMPORARY TABLE own_places (id bigint, place real[]);
+ALTER TABLE own_places ALTER place SET STORAGE EXTERNAL;
+INSERT INTO own_places SELECT id, place FROM places;
+SELECT same('SELECT id, place FROM own_places', NULL::bigint);
+DROP TABLE own_places;
+
 -- Rights are those of the role that asks.
 CREATE ROLE regress_gputext_reader;
 GRANT USAGE ON SCHEMA kept_scans TO regress_gputext_reader;

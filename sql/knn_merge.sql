@@ -122,6 +122,22 @@ FROM (VALUES ('knn_merge(''SELECT query_id, item_id, distance FROM many'', 20)')
              ('knn_merge(''SELECT query_id, item_id, distance FROM many UNION SELECT query_id, item, distance FROM many'', 7)'),
              ('knn_merge(''SELECT query_id, item_id, distance FROM many LIMIT 0'', 20)')) AS s(statement),
     LATERAL digest(statement, 3) AS w, LATERAL digest(statement, 0) AS e;
+-- Columns of tables that have all of them in all rows are read where they lie: in one table, and in several where they have the same places.
+CREATE TABLE whole AS SELECT shard, query_id, unused, item_id, item, distance FROM many;
+CREATE TABLE parts (LIKE whole) PARTITION BY LIST (shard);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES IN (0);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+INSERT INTO parts SELECT * FROM whole;
+CREATE TABLE dropped AS TABLE whole;
+ALTER TABLE dropped DROP COLUMN unused;
+ANALYZE whole, parts, dropped;
+SELECT statement, w.rows, w = e AS same
+FROM (VALUES ('query_id, item_id, distance', 'whole'), ('distance::bigint, query_id, item_id, distance', 'whole'), ('item, query_id, item_id, distance', 'whole WHERE distance > 9'),
+             ('query_id, item_id, distance', 'parts'), ('query_id, item_id, item, distance', 'parts WHERE distance > 3'), ('query_id, item_id, distance', 'dropped'),
+             ('query_id, item_id, distance', 'whole UNION ALL SELECT query_id, item, distance FROM whole')) AS s(columns, source),
+    LATERAL (SELECT format('knn_merge(''SELECT %s FROM %s'', 20)', columns, source)) AS f(statement),
+    LATERAL digest(statement, 3) AS w, LATERAL digest(statement, 0) AS e;
+DROP TABLE whole, parts, dropped;
 -- Where the workers' memory does not suffice, all rows come to the session.
 SET gputext.host_memory_limit = '1MB';
 SELECT w.rows, w = e AS same FROM digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 25)', 3) AS w, digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 25)', 0) AS e;

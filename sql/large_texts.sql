@@ -23,3 +23,18 @@ SELECT id, term, round(weight / ln(7)) AS count FROM tfidf('SELECT id, body FROM
 ORDER BY id, term;
 DROP TABLE huge;
 RESET client_min_messages;
+
+-- Documents beyond the limit of memory go to a temporary file, those within it do not.
+CREATE FUNCTION temporary_bytes() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT pg_stat_get_db_temp_bytes(oid) FROM pg_database WHERE datname = current_database() $$;
+SET gputext.host_memory_limit = '4MB';
+SELECT pg_stat_force_next_flush();
+SELECT temporary_bytes() AS before \gset
+SELECT count(*) FROM near_duplicates('SELECT i, repeat(md5(i::text), 200) FROM generate_series(1, 500) AS i');
+SELECT pg_stat_force_next_flush();
+SELECT temporary_bytes() - :before AS of_3_mb;
+SELECT count(*) FROM near_duplicates('SELECT i, repeat(md5(i::text), 200) FROM generate_series(1, 1000) AS i');
+SELECT pg_stat_force_next_flush();
+SELECT temporary_bytes() - :before > 6000000 AS of_6_mb;
+RESET gputext.host_memory_limit;
+DROP FUNCTION temporary_bytes;

@@ -55,6 +55,15 @@ SELECT 'varchar,0.05,a document'::near_duplicate_query;
 SELECT 'text,small,a document'::near_duplicate_query;
 SELECT 'text,0.5,a document'::near_duplicate_query;
 SELECT 'bytea,0.1,\xg'::near_duplicate_query;
+-- Stored documents of one size, whose queries are made one after another, out of line and compressed
+CREATE TABLE stored (id integer, body text);
+ALTER TABLE stored ALTER body SET STORAGE EXTERNAL;
+INSERT INTO stored SELECT i, repeat(md5(i % 3 || ''), 100) FROM generate_series(1, 6) AS i;
+ALTER TABLE stored ALTER body SET STORAGE EXTENDED;
+INSERT INTO stored SELECT 6 + i, repeat(chr(64 + i % 3), 4000) FROM generate_series(1, 6) AS i;
+SELECT count(*), count(DISTINCT pg_column_size(body)) AS stored_sizes,
+       count(*) FILTER (WHERE near_duplicate_query(body, 0.1)::text <> 'text,0.1,' || body) AS wrong FROM stored;
+DROP TABLE stored;
 -- Documents of one type
 SELECT 'a'::bytea @~ near_duplicate_query('a'::text, 0.1);
 SELECT 'a'::text @~ near_duplicate_query('a'::bytea, 0.1);

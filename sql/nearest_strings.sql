@@ -34,6 +34,11 @@ SELECT * FROM gpu_knn('SELECT ''x'', ''Ana''', 'SELECT ''i'' || id, name FROM ca
 SELECT * FROM gpu_knn('SELECT 1, ''Anna''::char(20)', 'SELECT 1, ''Anna''::varchar', k => 1, metric => 'levenshtein');
 SELECT * FROM gpu_knn('SELECT 1, ''\x00ff''::bytea', 'SELECT i, decode(lpad(to_hex(i), 4, ''0''), ''hex'') FROM generate_series(250, 260) AS i', k => 2,
                       metric => 'levenshtein');
+-- Bytes are the symbols of bytea, characters those of text, with each metric that takes both.
+SELECT metric, b.distance AS bytes, t.distance AS characters
+FROM unnest('{edit_rate,levenshtein,osa}'::text[]) AS metric,
+     gpu_knn('SELECT 1, ''é''::bytea', 'SELECT 1, ''e''::bytea', k => 1, metric => metric) AS b,
+     gpu_knn('SELECT 1, ''é''', 'SELECT 1, ''e''', k => 1, metric => metric) AS t;
 
 -- What the plain functions give, to the bit: strings of many lengths, of few letters or of many, some equal, some long
 CREATE TABLE strings AS
@@ -95,3 +100,19 @@ RESET statement_timeout;
 
 DROP TABLE canon, dirty, strings;
 DROP FUNCTION differing;
+-- Many rows are read by threads: characters, char(n) without its blanks, and bytes.
+CREATE TABLE many AS
+SELECT i AS id, CASE WHEN i % 7 = 0 THEN 'Zoë ' WHEN i % 11 = 0 THEN '山田' ELSE '' END || left(md5(i::text), i % 12) AS name FROM generate_series(1, 66000) AS i;
+CREATE FUNCTION differing_of_many(given text, compared text, OUT rows bigint, OUT differing bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('WITH wanted AS (SELECT q.id AS query_id, nearest.id AS item_id, nearest.rank FROM (SELECT id, %2$s AS s FROM many WHERE id IN (7, 11, 12, 13)) AS q,
+                                    LATERAL (SELECT i.id, row_number() OVER (ORDER BY osa_distance(q.s, i.%2$s), i.id) AS rank FROM many AS i ORDER BY rank LIMIT 5) AS nearest)
+                    SELECT count(*), count(*) FILTER (WHERE found.item_id IS DISTINCT FROM wanted.item_id)
+                    FROM gpu_knn(''SELECT id, %1$s FROM many WHERE id IN (7, 11, 12, 13)'', ''SELECT id, %1$s FROM many'', k => 5, metric => ''osa'') AS found
+                         FULL JOIN wanted USING (query_id, rank)', given, compared) INTO rows, differing;
+END $$;
+ALTER TABLE many ADD padded char(30), ADD bytes bytea, ADD latin text;
+UPDATE many SET padded = name, bytes = convert_to(name, 'UTF8'), latin = convert_from(convert_to(name, 'UTF8'), 'LATIN1');
+SELECT given, d.* FROM (VALUES ('name', 'name'), ('padded', 'name'), ('bytes', 'latin')) AS columns (given, compared), LATERAL differing_of_many(given, compared) AS d;
+DROP TABLE many;
+DROP FUNCTION differing_of_many;

@@ -3,6 +3,9 @@ SET client_min_messages = warning;
 LOAD 'gputext';
 SET gputext.device = cpu;
 SET extra_float_digits = 1;
+\getenv directory PG_ABS_SRCDIR
+\set compare :directory '/tests/plans/compare.sql'
+\i :compare
 
 CREATE TABLE base (id int PRIMARY KEY, kind text, e real[], d double precision[]);
 INSERT INTO base SELECT i, 'kind ' || i % 3, ARRAY[sin(i), cos(i * 3), sin(i * 7)]::real[],
@@ -11,33 +14,6 @@ CREATE TABLE uploads (id int PRIMARY KEY, name text, e real[], d double precisio
 INSERT INTO uploads SELECT i, 'upload ' || i, ARRAY[sin(i * 5), cos(i), sin(i + 1)]::real[],
     ARRAY[sin(i), 1, i]::double precision[] FROM generate_series(1, 20) i;
 ANALYZE base, uploads;
-
--- Runs a statement with the setting off, on and forced. Says whether the rows are the same, how many there are, and whether the
--- forced plan has the node.
-CREATE FUNCTION compare(statement text) RETURNS TABLE (same boolean, rows bigint, planned boolean) LANGUAGE plpgsql AS $$
-DECLARE
-    off text[];
-    other text[];
-    line text;
-BEGIN
-    same := true;
-    PERFORM set_config('gputext.plan_nearest', 'off', true);
-    EXECUTE 'SELECT array_agg(r::text ORDER BY r::text) FROM (' || statement || ') r' INTO off;
-    PERFORM set_config('gputext.plan_nearest', 'on', true);
-    EXECUTE 'SELECT array_agg(r::text ORDER BY r::text) FROM (' || statement || ') r' INTO other;
-    same := same AND off IS NOT DISTINCT FROM other;
-    PERFORM set_config('gputext.plan_nearest', 'force', true);
-    EXECUTE 'SELECT array_agg(r::text ORDER BY r::text) FROM (' || statement || ') r' INTO other;
-    same := same AND off IS NOT DISTINCT FROM other;
-    rows := coalesce(cardinality(off), 0);
-    planned := false;
-    FOR line IN EXECUTE 'EXPLAIN ' || statement LOOP
-        planned := planned OR line LIKE '%GputextNearest%';
-    END LOOP;
-    PERFORM set_config('gputext.plan_nearest', 'off', true);
-    RETURN NEXT;
-END
-$$;
 
 -- All operators, on both types
 SELECT * FROM compare('SELECT u.id, b.id, b.distance FROM uploads u, LATERAL (SELECT id, e <=> u.e AS distance FROM base ORDER BY e <=> u.e LIMIT 10) b');
@@ -69,6 +45,7 @@ SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM 
 -- Rows without a vector first, or behind all others
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM odd ORDER BY e <-> u.e NULLS FIRST LIMIT 2) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM odd ORDER BY e <-> u.e NULLS LAST LIMIT 2) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM odd ORDER BY e <-> u.e LIMIT 4) b');
 
 -- Keys: equalities between both sides
 CREATE TABLE keyed (id int, small smallint, big bigint, word varchar(20), day date, name text COLLATE "C", e real[]);
@@ -106,36 +83,13 @@ DROP COLLATION gputext_any_case;
 -- Other shapes are left to the planner
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base WHERE base.id > u.id ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e DESC LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e DESC NULLS LAST LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e, id LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT DISTINCT ON (e <-> u.e) id FROM base ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base TABLESAMPLE BERNOULLI (50) REPEATABLE (1) ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('WITH c AS MATERIALIZED (SELECT * FROM base) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM c ORDER BY e <-> u.e LIMIT 3) b');
 
--- One vector: statements that are sorted by the distance from it. As compare(), of rows in their order, at the top of a statement, where a
--- subquery would be another shape.
-CREATE FUNCTION rows_of(setting text, statement text) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-    found text[] := '{}';
-    r record;
-BEGIN
-    PERFORM set_config('gputext.plan_nearest', setting, true);
-    FOR r IN EXECUTE statement LOOP
-        found := found || r::text;
-    END LOOP;
-    PERFORM set_config('gputext.plan_nearest', 'off', true);
-    RETURN found;
-END
-$$;
-CREATE FUNCTION compare_in_order(statement text) RETURNS TABLE (same boolean, rows bigint, planned boolean) LANGUAGE plpgsql AS $$
-DECLARE
-    off text[] := rows_of('off', statement);
-BEGIN
-    same := rows_of('on', statement) = off AND rows_of('force', statement) = off;
-    rows := cardinality(off);
-    planned := array_to_string(rows_of('force', 'EXPLAIN ' || statement), '') LIKE '%GputextNearest%';
-    RETURN NEXT;
-END
-$$;
+-- One vector: statements that are sorted by the distance from it
 SELECT * FROM compare_in_order('SELECT id, e <=> ''{1,2,3}'' AS distance FROM base WHERE id > 3 ORDER BY e <=> ''{1,2,3}'' LIMIT 10');
 SELECT * FROM compare_in_order('SELECT id, ''{1,2,3}'' <-> e AS distance FROM base ORDER BY ''{1,2,3}'' <-> e LIMIT 10 OFFSET 3');
 SELECT * FROM compare_in_order('SELECT d <#> ARRAY[1,2,3]::double precision[] AS distance, base FROM base ORDER BY distance LIMIT 10');
@@ -204,6 +158,7 @@ SELECT * FROM compare('SELECT u.id, n.* FROM uploads u LEFT JOIN LATERAL (SELECT
 SELECT * FROM compare('SELECT u.id, n.* FROM uploads u LEFT JOIN (SELECT m.id, coalesce(m.id, 7) AS seven FROM (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 200) m) n ON n.id = u.id');
 -- Other shapes are left to the planner
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' DESC LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' DESC NULLS LAST LIMIT 3');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'', id LIMIT 3');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}''');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> (SELECT e FROM base WHERE id = 7) LIMIT 3');
@@ -223,16 +178,7 @@ SELECT id FROM base ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM odd ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3 OFFSET -1;
 
--- EXPLAIN. PostgreSQL 19 also says what a Result stands for.
-CREATE FUNCTION plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-    line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
-        CONTINUE WHEN line ~ '^ *Replaces: ';
-        RETURN NEXT line;
-    END LOOP;
-END $$;
+-- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;
 -- As JSON, without the properties that other releases add
 CREATE FUNCTION explained(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -395,6 +341,7 @@ RESET ROLE;
 -- Locks of rows, and changes of rows, are left to the planner
 EXPLAIN (COSTS OFF) SELECT u.id FROM uploads u, LATERAL (SELECT id FROM barrier ORDER BY e <-> u.e LIMIT 1) b FOR UPDATE OF u;
 EXPLAIN (COSTS OFF) SELECT u.id FROM uploads u JOIN (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3) n USING (id) FOR UPDATE OF u;
+SELECT count(*) AS nodes FROM plan_of('SELECT v.id FROM uploads v JOIN (SELECT u.id FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 1) b OFFSET 0) n USING (id) FOR UPDATE OF v') AS line WHERE line LIKE '%GputextNearest%';
 EXPLAIN (COSTS OFF) UPDATE uploads u SET name = 'near' FROM (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3) n WHERE n.id = u.id;
 -- So are rows of a trigger
 CREATE FUNCTION show_nearest() RETURNS trigger LANGUAGE plpgsql AS $$

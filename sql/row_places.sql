@@ -56,6 +56,16 @@ SELECT is_right('SELECT id, v FROM points');
 VACUUM (FULL, ANALYZE) points;
 SELECT is_right('SELECT id, v FROM points');
 
+-- Of terms and their weights the first ones are read there, the others are copied.
+CREATE TABLE weighted AS SELECT i AS id, ARRAY(SELECT generate_series(i, i + 199)) AS words, vector(i) AS weights FROM generate_series(1, 20) AS i;
+ANALYZE weighted;
+SELECT * FROM places('SELECT id, words FROM weighted');
+SELECT count(*) AS neighbors, count(*) FILTER (WHERE places IS DISTINCT FROM copies) AS other
+FROM gpu_knn('SELECT id, words, weights FROM weighted', 'SELECT id, words, weights FROM weighted', 3) AS places
+     FULL JOIN gpu_knn('SELECT id, words || 0, weights || 0.0::real FROM weighted', 'SELECT id, words || 0, weights || 0.0::real FROM weighted', 3) AS copies
+     USING (query_id, rank);
+DROP TABLE weighted;
+
 -- Views, subqueries, joins, orders; an outer join without a row; a value twice
 CREATE VIEW seen AS SELECT id, v FROM points WHERE id < 30;
 SELECT * FROM places('TABLE seen');

@@ -210,6 +210,11 @@ FROM gpu_knn('TABLE bags', 'TABLE bags', 10) n
 JOIN gpu_knn('SELECT id, dense FROM dense_bags', 'SELECT id, dense FROM dense_bags', 10) d USING (query_id, item_id);
 SELECT item_id FROM gpu_knn('SELECT 1::bigint, ''{7,8}''::integer[], ''{1,1}''::real[]', 'TABLE bags', 10, min_document_frequency => 5);
 SELECT item_id, distance FROM gpu_knn_within('SELECT ''a'', ''{9}''::integer[], ''{4}''::real[]', 'SELECT id::text, terms, weights FROM bags', NULL::text, 0);
+-- A term whose weight is 0 is none of the item: of the first one only an item has it.
+SELECT query_id, item_id, round(distance::numeric, 6) AS distance
+FROM gpu_knn('SELECT 1, ''{1,2}''::integer[], ''{1,2}''::real[]',
+             'SELECT * FROM (VALUES (1, ''{1,2}''::integer[], ''{1,2}''::real[]), (2, ''{1,2}'', ''{0,2}''), (3, ''{1,3}'', ''{0,1}''), (4, ''{2,3}'', ''{5,1}'')) AS v',
+             4, min_document_frequency => 2);
 -- The order within an array does not matter, to the last bit.
 SELECT count(DISTINCT distance) AS distances
 FROM gpu_knn($$VALUES (1::bigint, '{1,2,3,4}'::integer[], '{0.1,0.2,0.3,0.4}'::real[]), (2, '{4,2,1,3}', '{0.4,0.2,0.1,0.3}')$$,

@@ -41,6 +41,11 @@ ALTER TEXT SEARCH CONFIGURATION filtered ALTER MAPPING FOR asciiword WITH known_
 ALTER TEXT SEARCH CONFIGURATION filtered ALTER MAPPING FOR word WITH unaccent;
 CREATE TEXT SEARCH CONFIGURATION thesaurus (COPY = english);
 ALTER TEXT SEARCH CONFIGURATION thesaurus ALTER MAPPING FOR asciiword, asciihword, hword_asciipart WITH phrases, english_stem;
+CREATE FUNCTION twice_lexize(internal, internal, internal, internal) RETURNS internal STRICT LANGUAGE c AS 'gputext', 'gputext_twice_lexize';
+CREATE TEXT SEARCH TEMPLATE twice (LEXIZE = twice_lexize);
+CREATE TEXT SEARCH DICTIONARY twice (TEMPLATE = twice);
+CREATE TEXT SEARCH CONFIGURATION twice (COPY = english);
+ALTER TEXT SEARCH CONFIGURATION twice ALTER MAPPING FOR asciiword, uint WITH twice;
 CREATE TEXT SEARCH CONFIGURATION blanks (COPY = simple);
 ALTER TEXT SEARCH CONFIGURATION blanks ADD MAPPING FOR blank, tag, protocol WITH simple;
 -- In each type of tokens another set of these
@@ -86,6 +91,7 @@ SELECT cfgname, body FROM (SELECT cfgname, oid FROM pg_ts_config ORDER BY cfgnam
 CROSS JOIN LATERAL (SELECT body FROM texts WHERE id <= 80 OR id % CASE WHEN cfgname ~ '^(many|thesaurus|english)' THEN 5 ELSE 200 END = 0 OFFSET 0) AS t
 WHERE NOT is_expected(c.oid::regconfig, body);
 SELECT count(*) > 30 AS configurations FROM pg_ts_config;
+SELECT parsed_lexemes('twice', 'two eggs, 2 boiled eggs');
 
 -- Behind position 16383 a tsvector has none. Phrases, too, are found there.
 SELECT (parsed_lexemes('english', repeat('the egg ', 20000)))[20000], (parsed_lexemes('thesaurus', repeat('one egg ', 20000) || 'supernovae stars'))[40001],

@@ -27,7 +27,7 @@ namespace gputext {
 struct Failure {
     ErrorCode code = ErrorCode::ok;
     char message[500] = "";
-    char hint[200] = "";
+    char hint[300] = "";
 };
 
 /// Cuts off what does not fit.

@@ -8,6 +8,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -31,6 +32,7 @@ extern "C" {
 #include "optimizer/planner.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
@@ -392,12 +394,35 @@ inline TableScanDesc begin_shared_scan(Relation table, ParallelTableScanDesc sha
 #endif
 }
 
+/// Begins a scan of an index by one value that it is ordered by, for its access method alone: also
+/// of an index that is being built, which the server does not let anybody scan.
+inline IndexScanDesc begin_method_scan(Relation table, Relation index, Snapshot snapshot) {
+    const IndexScanDesc scan = index->rd_indam->ambeginscan(index, 0, 1);
+    scan->heapRelation = table;
+    scan->xs_snapshot = snapshot;
+    scan->xs_temp_snap = false;
+    scan->parallel_scan = nullptr;
+#if PG_VERSION_NUM >= 180000
+    scan->instrument = nullptr;
+#endif
+    return scan;
+}
+
 /// Begins to read rows of the table by their places.
 inline IndexFetchTableData* begin_fetch(Relation table) {
 #if PG_VERSION_NUM >= 190000
     return table_index_fetch_begin(table, SO_NONE);
 #else
     return table_index_fetch_begin(table);
+#endif
+}
+
+/// Puts the checksum into a page that is to be written, where the server wants one.
+inline void set_checksum(Page page, BlockNumber block) {
+#if PG_VERSION_NUM >= 190000
+    PageSetChecksum(page, block);
+#else
+    PageSetChecksumInplace(page, block);
 #endif
 }
 

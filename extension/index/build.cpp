@@ -8,43 +8,29 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/parallel.h"
-#include "access/relscan.h"
-#include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
-#include "executor/instrument.h"
-#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/condition_variable.h"
 #include "storage/lmgr.h"
-#include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 }
 
 #include <algorithm>
 #include <cstring>
 
 #include "extension/base/owned.hpp"
-#include "extension/base/server_versions.hpp"
 #include "extension/index/learn_models.hpp"
 #include "extension/index/options.hpp"
 #include "extension/index/row_sketcher.hpp"
-#include "extension/server/parallel_work.hpp"
-#include "extension/server/release.hpp"
+#include "extension/server/parallel_build.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext::index {
 namespace {
-
-constexpr std::uint64_t kSharedKey = 1, kBufferUsageKey = 2, kWalUsageKey = 3;
 
 enum Phase : int64 {
     kInitializing = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE,
@@ -153,119 +139,14 @@ void add_row(Relation, ItemPointer row, Datum* values, bool* nulls, bool, void* 
     if (!nulls[0]) static_cast<Reader*>(reader)->add(*row, values[0]);
 }
 
-double read_table(Relation table, IndexInfo* info, Reader& reader, TableScanDesc scan) {
-    const double rows = table_index_build_scan(table, reader.index, info, true,
-                                               reader.reports_progress, add_row, &reader, scan);
+/// In the session, whose progress is reported, or in a worker.
+BuildCounts read_table(const BuildProcess& process) {
+    const bool is_worker = process.number > 0;
+    Reader reader(process.index, !is_worker);
+    const double rows = table_index_build_scan(process.table, process.index, process.info, true,
+                                               !is_worker, add_row, &reader, process.scan);
     reader.write_all();
-    return rows;
-}
-
-// ---- Several processes ----
-
-/// Lies in memory that all processes share, with the scan of the table after it.
-struct SharedBuild {
-    Oid table;
-    Oid index;
-    bool concurrent;
-    ConditionVariable one_is_done;
-    slock_t mutex;
-    // Sums over the workers that are done:
-    int done;
-    double rows;
-    double sketches;
-    bool broken_hot_chain;
-
-    ParallelTableScanDesc scan() {
-        return reinterpret_cast<ParallelTableScanDesc>(reinterpret_cast<char*>(this) +
-                                                       MAXALIGN(sizeof(SharedBuild)));
-    }
-};
-
-void report(SharedBuild& shared, double rows, double sketches, bool broken_hot_chain) {
-    SpinLockAcquire(&shared.mutex);
-    ++shared.done;
-    shared.rows += rows;
-    shared.sketches += sketches;
-    shared.broken_hot_chain |= broken_hot_chain;
-    SpinLockRelease(&shared.mutex);
-    ConditionVariableSignal(&shared.one_is_done);
-}
-
-void wait_for_workers(SharedBuild& shared, int workers) {
-    for (;;) {
-        SpinLockAcquire(&shared.mutex);
-        const bool all = shared.done == workers;
-        SpinLockRelease(&shared.mutex);
-        if (all) break;
-        ConditionVariableSleep(&shared.one_is_done, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
-    }
-    ConditionVariableCancelSleep();
-}
-
-template <class T>
-T* usage_of_workers(ParallelContext* context, std::uint64_t key) {
-    auto* const usage =
-        static_cast<T*>(shm_toc_allocate(context->toc, mul_size(sizeof(T), context->nworkers)));
-    shm_toc_insert(context->toc, key, usage);
-    return usage;
-}
-
-/// Reads the table with so many workers wanted; gives the rows read.
-double read_in_parallel(Relation table, IndexInfo* info, Reader& reader, int workers) {
-    EnterParallelMode();
-    ParallelContext* const context =
-        CreateParallelContext(library_path(), "gputext_index_build_worker", workers);
-    const bool concurrent = info->ii_Concurrent;
-    const Snapshot snapshot = concurrent ? RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
-    const Size size =
-        add_size(MAXALIGN(sizeof(SharedBuild)), table_parallelscan_estimate(table, snapshot));
-    shm_toc_estimate_chunk(&context->estimator, size);
-    shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(BufferUsage), context->nworkers));
-    shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(WalUsage), context->nworkers));
-    shm_toc_estimate_keys(&context->estimator, 3);
-    InitializeParallelDSM(context);
-
-    auto* const shared = static_cast<SharedBuild*>(shm_toc_allocate(context->toc, size));
-    *shared = {};
-    shared->table = RelationGetRelid(table);
-    shared->index = RelationGetRelid(reader.index);
-    shared->concurrent = concurrent;
-    ConditionVariableInit(&shared->one_is_done);
-    SpinLockInit(&shared->mutex);
-    table_parallelscan_initialize(table, shared->scan(), snapshot);
-    shm_toc_insert(context->toc, kSharedKey, shared);
-    auto* const buffer_usage = usage_of_workers<BufferUsage>(context, kBufferUsageKey);
-    auto* const wal_usage = usage_of_workers<WalUsage>(context, kWalUsageKey);
-
-    LaunchParallelWorkers(context);
-    ereport(DEBUG1,
-            (errmsg("building index \"%s\" with %d of %d parallel workers",
-                    RelationGetRelationName(reader.index), context->nworkers_launched, workers)));
-    double rows = read_table(table, info, reader, begin_shared_scan(table, shared->scan()));
-    WaitForParallelWorkersToAttach(context);
-    wait_for_workers(*shared, context->nworkers_launched);
-    rows += shared->rows;
-    reader.sketches += shared->sketches;
-    if (shared->broken_hot_chain) info->ii_BrokenHotChain = true;
-
-    WaitForParallelWorkersToFinish(context);
-    for (int worker = 0; worker < context->nworkers_launched; ++worker)
-        InstrAccumParallelQuery(&buffer_usage[worker], &wal_usage[worker]);
-    if (concurrent) UnregisterSnapshot(snapshot);
-    DestroyParallelContext(context);
-    ExitParallelMode();
-    return rows;
-}
-
-int wanted_workers([[maybe_unused]] Relation table, [[maybe_unused]] Relation index,
-                   [[maybe_unused]] const IndexInfo* info) {
-#if PG_VERSION_NUM >= 170000
-    const int workers = info->ii_ParallelWorkers;  // the server plans them for access methods, too
-#else
-    const int workers = plan_create_index_workers(RelationGetRelid(table), RelationGetRelid(index));
-#endif
-    // A worker that loads another build of this library would not know what it shares with it.
-    return module_is_replaced() ? 0 : workers;
+    return {rows, reader.sketches};
 }
 
 // ---- The pages around the sketches ----
@@ -345,10 +226,13 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     write_first_pages(index, MAIN_FORKNUM, learn_models(table, index, info, wanted_bins(index)));
     times.lap("models learned");
     begin_phase(kReading);
-    Reader reader(index, true);
-    const int workers = wanted_workers(table, index, info);
-    const double rows = workers > 0 ? read_in_parallel(table, info, reader, workers)
-                                    : read_table(table, info, reader, nullptr);
+    const int workers = wanted_build_workers(table, index, info);
+    const BuildCounts counts =
+        workers > 0
+            ? build_in_parallel(table, index, info,
+                                {read_table, "gputext_index_build_worker"},
+                                workers)
+            : read_table({table, index, info});
     times.lap("table read");
     begin_phase(kWritingDirectory);
     write_directories(index);
@@ -356,8 +240,8 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     times.report("index build");
 
     auto* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
-    result->heap_tuples = rows;
-    result->index_tuples = reader.sketches;
+    result->heap_tuples = counts.rows;
+    result->index_tuples = counts.index_tuples;
     return result;
 }
 
@@ -390,23 +274,6 @@ extern "C" {
 PGDLLEXPORT void gputext_index_build_worker(dsm_segment*, shm_toc* toc);
 
 PGDLLEXPORT void gputext_index_build_worker(dsm_segment*, shm_toc* toc) {
-    auto* const shared = static_cast<SharedBuild*>(shm_toc_lookup(toc, kSharedKey, false));
-    const Relation table =
-        table_open(shared->table, shared->concurrent ? ShareUpdateExclusiveLock : ShareLock);
-    const Relation opened =
-        index_open(shared->index, shared->concurrent ? RowExclusiveLock : AccessExclusiveLock);
-    IndexInfo* const info = BuildIndexInfo(opened);
-    info->ii_Concurrent = shared->concurrent;
-
-    InstrStartParallelQuery();
-    Reader reader(opened, false);
-    const double rows = read_table(table, info, reader, begin_shared_scan(table, shared->scan()));
-    report(*shared, rows, reader.sketches, info->ii_BrokenHotChain);
-    InstrEndParallelQuery(
-        static_cast<BufferUsage*>(shm_toc_lookup(toc, kBufferUsageKey, false)) +
-            ParallelWorkerNumber,
-        static_cast<WalUsage*>(shm_toc_lookup(toc, kWalUsageKey, false)) + ParallelWorkerNumber);
-    index_close(opened, NoLock);
-    table_close(table, NoLock);
+    build_in_worker(toc, read_table);
 }
 }

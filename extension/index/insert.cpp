@@ -82,7 +82,8 @@ private:
         return entry < kGroupEntries;
     }
 
-    /// So that inserts do not look at the page again.
+    /// So that inserts do not look at the page again. Others may have emptied it meanwhile, and may
+    /// have taken it for another kind.
     void mark_full(std::uint32_t group, std::uint32_t entry) {
         const Buffer directory =
             read_directory(index_, directory_block(group), BUFFER_LOCK_EXCLUSIVE);
@@ -90,7 +91,7 @@ private:
         const Page page = BufferGetPage(buffer);
         const DirectoryEntry& found = directory_entries(BufferGetPage(directory))[entry];
         if (is_in_use(page) && trailer(page)->count == pages_.capacity() &&
-            found.sketches() == trailer(page)->sketches && found.full == 0) {
+            found.sketches() == kind_ && found.full == 0) {
             GenericXLogState* const log = GenericXLogStart(index_);
             directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry].full = 1;
             GenericXLogFinish(log);

@@ -6,6 +6,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
@@ -83,6 +84,22 @@ Datum Arguments::value(const char* name) const {
 
 const char* Arguments::text(const char* name) const {
     return text_to_cstring(PG_DETOAST_DATUM_PACKED(value(name)));
+}
+
+TextArray Arguments::texts(const char* name) const {
+    Datum* values;
+    bool* nulls;
+    int count;
+    deconstruct_array(DatumGetArrayTypeP(value(name)), TEXTOID, -1, false, TYPALIGN_INT, &values,
+                      &nulls, &count);
+    TextArray texts{static_cast<const char**>(palloc(sizeof(char*) * (count + 1))), count};
+    for (int i = 0; i < count; ++i) {
+        if (nulls[i])
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                            errmsg("an element of %s is null", name)));
+        texts.values[i] = text_to_cstring(PG_DETOAST_DATUM_PACKED(values[i]));
+    }
+    return texts;
 }
 
 bool Arguments::flag(const char* name) const {

@@ -12,6 +12,12 @@
 
 namespace gputext {
 
+/// Elements of an array, as long as the current memory context.
+struct TextArray {
+    const char** values;
+    int count;
+};
+
 /// Each function but has() raises an error where the function has no parameter of that name, as
 /// when the SQL objects are those of another release than this library. Functions that return a
 /// value raise an error for a null.
@@ -25,6 +31,8 @@ public:
 
     Datum value(const char* name) const;
     const char* text(const char* name) const;
+    /// Of an array of text. Raises an error for an element that is null.
+    TextArray texts(const char* name) const;
     bool flag(const char* name) const;
     std::int32_t integer(const char* name) const;
     std::int64_t big_integer(const char* name) const;

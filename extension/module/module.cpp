@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/base/failure.hpp"
+#include "extension/hnsw/handler.hpp"
 #include "extension/index/options.hpp"
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
@@ -24,5 +25,6 @@ void _PG_init(void) {
     gputext::register_bundle_node();
     gputext::offer_nearest_paths();
     gputext::offer_nearest_statements();
+    gputext::hnsw::take_part_in_builds();
 }
 }

@@ -47,7 +47,7 @@ public:
         : input_(input), rows_(rows), side_(side) {}
 
     WantedColumns wanted_columns() const override {
-        return {2, input_.exclude_key ? 5 : 4, kWanted};
+        return {2, input_.exclude_key ? 5 : 4, wanted()};
     }
     int versioned_column() const override { return 1; }
     void forget_row_versions() override { side_.forget_row_versions(); }
@@ -77,6 +77,7 @@ public:
     }
 
 private:
+    const char* wanted() const { return input_.string_metric ? kStringColumns : kWanted; }
     void set_types(TupleDesc columns);
     void set_keys(TupleDesc columns);
     void set_key(TupleDesc columns, int column, KnnKeys& keys) const;
@@ -185,12 +186,12 @@ void KnnReceiver::set_keys(TupleDesc columns) {
         exclude_column_ = last;
     }
     if (last - (input_.exclude_key ? 1 : 0) >= first) match_column_ = first;
-    const int wanted = first + (match_column_ != kNoColumn) + (exclude_column_ != kNoColumn);
-    if (columns->natts != wanted)
+    const int most = first + (match_column_ != kNoColumn) + (exclude_column_ != kNoColumn);
+    if (columns->natts != most)
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("the inner query has %d columns, not at most %d", columns->natts, wanted),
-                 errdetail("%s", kWanted),
+                 errmsg("the inner query has %d columns, not at most %d", columns->natts, most),
+                 errdetail("%s", wanted()),
                  errhint("Several columns can be one key, as in ROW(country, language).")));
     set_key(columns, match_column_, rows_.match);
     set_key(columns, exclude_column_, rows_.exclude);

@@ -200,18 +200,35 @@ Strings StringKnnComputation::block() const {
 }
 
 JobSize StringKnnComputation::size() const {
-    const double queries = static_cast<double>(end_query() - first_query());
+    const std::size_t queries = end_query() - first_query(), items = rows_.items.size();
     const double pairs = rows_.match.given ? pairs_of_block()
-                                           : queries * static_cast<double>(rows_.items.size());
+                                           : static_cast<double>(queries) *
+                                                 static_cast<double>(items);
+    const Strings some = block();
     const std::uint64_t symbols =
-        rows_.query_strings.symbols.size() + rows_.item_strings.symbols.size();
-    return size_at(
-        nearest_strings_cpu_seconds(parameters_.metric, pairs, symbols, cpu_threads()));
+        some.begins.back() - some.begins.front() + rows_.item_strings.symbols.size();
+    JobSize size{queries + items, symbols * sizeof(std::uint32_t)};
+    size.cpu_seconds =
+        nearest_strings_cpu_seconds(parameters_.metric, pairs, symbols, cpu_threads());
+    size.device_seconds = nearest_strings_device_seconds(
+        parameters_.metric, pairs, symbols, rows_.match.given, cpu_threads());
+    return size;
 }
 
 Status StringKnnComputation::compute(Execution& execution) {
     return keep(nearest_strings(parameters_, block(), rows_.item_strings.view(), matches(), keys(),
                                 execution));
+}
+
+Status StringKnnComputation::submit(DaemonConnection& connection, Stop stop) {
+    NearestStringsRequest request;
+    request.parameters = parameters_;
+    request.queries = block();
+    request.items = rows_.item_strings.view();
+    request.keys = keys();
+    request.matches = matches();
+    request.limits.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
 }
 
 }  // namespace gputext

@@ -119,7 +119,7 @@ private:
     std::vector<double> factors_;  // of given frequencies, or of those that the items have
 };
 
-/// Search among strings, which the session does itself.
+/// Search among strings, whose symbols are copied for a device.
 class StringKnnComputation final : public KnnComputation {
 public:
     StringKnnComputation(KnnRows& rows, const NearestStringsParameters& parameters)
@@ -129,8 +129,8 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    bool has_device_job() const override { return false; }
-    Status submit(DaemonConnection&, Stop) override { return {}; }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:
     Strings block() const;

@@ -135,7 +135,8 @@ void NearDuplicatesComputation::estimate() {
 JobSize NearDuplicatesComputation::size() const {
     return {rows.extents.size(), rows.values.unpacked_bytes() - VARHDRSZ * rows.extents.size(),
             near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads()),
-            seconds_.device, rows.laid_out.resident() == 0 ? 0 : rows.laid_out.size()};
+            arguments_.parameters.components_only ? seconds_.device_groups : seconds_.device,
+            rows.laid_out.resident() == 0 ? 0 : rows.laid_out.size()};
 }
 
 Status NearDuplicatesComputation::compute(Execution& execution) {

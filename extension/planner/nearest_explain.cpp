@@ -10,8 +10,9 @@ extern "C" {
 namespace gputext {
 namespace {
 
-const char* name_of(Metric metric) {
-    switch (metric) {
+const char* name_of(const DistanceOperator& distance) {
+    if (distance.trigrams) return "trigram (<->)";
+    switch (distance.metric) {
         case Metric::euclidean:
             return "euclidean (<->)";
         case Metric::cosine:
@@ -85,7 +86,7 @@ void print_run(const NearestRun& run, ExplainState* explain) {
 
 void explain_nearest(const NearestPlan& plan, CustomScanState* node, List* ancestors,
                      const NearestRun* run, QueryDesc* items, ExplainState* explain) {
-    ExplainPropertyText("Distance", name_of(plan.distance.metric), explain);
+    ExplainPropertyText("Distance", name_of(plan.distance), explain);
     if (plan.keys != NIL) ExplainPropertyInteger("Keys", nullptr, list_length(plan.keys), explain);
     if (plan.limit != nullptr)
         ExplainPropertyText("Limit", text_of(plan.limit, node, ancestors, explain), explain);

@@ -80,6 +80,16 @@ void NearestItems::measure(const NearestPlan& plan) {
     searchable_ = norms_.fits();
 }
 
+bool NearestItems::read_trigrams() {
+    // pg_trgm may have lost it since the plan was made.
+    const Oid function = trigram_function();
+    if (!OidIsValid(function)) return false;
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    reader_.emplace(function);
+    MemoryContextSwitchTo(before);
+    return read_trigrams_if_they_fit(*reader_, kLongestText, vectors, trigrams);
+}
+
 void NearestItems::set_key_types(const NearestPlan& plan, TupleDesc columns) {
     keyed_ = plan.keys != NIL;
     if (!keyed_) return;
@@ -97,7 +107,9 @@ const PlannedStmt* statement_of_items(const NearestPlan& plan) {
 }
 
 void NearestItems::read(const NearestPlan& plan, ItemStatement& statement) {
-    vectors.set_type(plan.distance.type);
+    vectors.set_type(plan.distance.trigrams
+                         ? VectorType{VectorType::Form::dense, ElementType::int32}
+                         : plan.distance.type);
     Taker taker(*this, plan);
     ExecutedRows rows(taker);
     const TupleDesc columns = columns_of_items(plan);
@@ -113,7 +125,7 @@ void NearestItems::read(const NearestPlan& plan, ItemStatement& statement) {
     rows_.finish();
     if (keyed_) keys.end_items();
     vectors.end_rows(traits_of(plan));
-    searchable_ = vectors.read_vectors_if_alike();
+    searchable_ = plan.distance.trigrams ? read_trigrams() : vectors.read_vectors_if_alike();
     statement.end();
     measure(plan);
 }
@@ -126,6 +138,7 @@ void NearestItems::get(std::size_t item, TupleTableSlot* row) const {
 
 void NearestItems::release() {
     vectors.release();
+    trigrams.release();
     keys.release();
     rows_.release();
 }

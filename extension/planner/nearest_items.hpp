@@ -12,9 +12,11 @@ extern "C" {
 }
 
 #include <cstdint>
+#include <optional>
 
 #include "cpp/knn/float_bound.hpp"
 #include "extension/base/growing_array.hpp"
+#include "extension/inputs/string_rows.hpp"
 #include "extension/inputs/vector_query.hpp"
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_keys.hpp"
@@ -27,21 +29,23 @@ namespace gputext {
 /// The plan of the item query, of rows or of bundles.
 const PlannedStmt* statement_of_items(const NearestPlan& plan);
 
-/// The rows of the item query whose vector is not null, numbered from 0 in the order in which they
-/// came: their vectors, and their other columns in files in memory, or on disk beyond
-/// gputext.host_memory_limit. Functions raise errors.
+/// The rows of the item query whose vector or text is not null, numbered from 0 in the order in
+/// which they came: their vectors or trigrams, and their other columns in files in memory, or on
+/// disk beyond gputext.host_memory_limit. Functions raise errors.
 class NearestItems {
 public:
-    /// `context` keeps the keys.
+    /// `context` keeps the keys, and what makes trigrams.
     NearestItems(MemoryContext context, std::size_t memory_limit)
         : vectors("item", IdType{INT8OID, sizeof(int64), true}, memory_limit),
           keys(context, memory_limit),
+          context_(context),
           rows_(memory_limit) {}
 
     /// Runs the item query, one that was started of statement_of_items().
     void read(const NearestPlan& plan, ItemStatement& statement);
     /// Whether all vectors are such as can be searched: of one length, with finite numbers alone,
-    /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
+    /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for. Or
+    /// all texts: of no more than kLongestText bytes, with trigrams that fit into memory.
     bool searchable() const { return searchable_; }
     /// The rows that an outer row of this key is compared with: all where there are no keys.
     RowsOfKey rows_of(std::uint32_t key) const {
@@ -51,12 +55,16 @@ public:
     /// Whether the item query gave no row.
     bool empty() const { return vectors.size() == 0 && nulls_ == 0; }
 
-    VectorRows vectors;
+    VectorRows vectors;  // of texts their rows alone
+    StringRows trigrams;
     NearestKeys keys;
 
+    /// Of searchable texts: makes the trigrams of others.
+    TrigramReader& reader() { return *reader_; }
+
     const NormRange& norms() const { return norms_; }
-    /// The columns of the item query before the vector, of one row: into a slot of at least so many
-    /// columns.
+    /// The columns of the item query before the vector or text, of one row: into a slot of at least
+    /// so many columns.
     void get(std::size_t item, TupleTableSlot* row) const;
 
     void release();
@@ -68,11 +76,14 @@ private:
     void keep_columns(const ExecutedRow& row);
     void set_key_types(const NearestPlan& plan, TupleDesc columns);
     void measure(const NearestPlan& plan);
+    bool read_trigrams();
 
+    MemoryContext context_;
+    std::optional<TrigramReader> reader_;
     PackedBytes rows_;
     GrowingArray<std::uint64_t> begins_;  // of the rows' tuples
-    TupleDesc columns_ = nullptr;         // before the vector
-    std::uint64_t nulls_ = 0;             // rows without a vector
+    TupleDesc columns_ = nullptr;         // before the vector or text
+    std::uint64_t nulls_ = 0;             // rows without one
     bool keyed_ = false;
     bool searchable_ = false;
     NormRange norms_;

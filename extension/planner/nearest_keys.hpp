@@ -16,7 +16,7 @@ namespace gputext {
 /// Rows that have one key.
 struct RowsOfKey {
     std::uint64_t items = 0;
-    std::uint64_t nulls = 0;  // rows without a vector
+    std::uint64_t nulls = 0;  // rows without a vector or text
 };
 
 /// Keys of one or more columns, numbered from 0, and how many rows have each. A row whose key is

@@ -1,10 +1,14 @@
 #include "extension/planner/nearest_of_one.hpp"
 
+extern "C" {
+#include "utils/memutils.h"
+}
+
 #include <algorithm>
 #include <cmath>
 
-#include "cpp/base/simd.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 
 namespace gputext {
@@ -20,46 +24,41 @@ private:
     NearestOfOne& search_;
 };
 
-void NearestOfOne::find(const QueryVector& query, ItemStatement& statement) {
-    vector_ = &query;
+void NearestOfOne::find(const QueryValue& query, ItemStatement& statement) {
+    query_ = &query;
+    for_row_ = AllocSetContextCreate(context_, "gputext row", ALLOCSET_DEFAULT_SIZES);
     Taker taker(*this);
     ExecutedRows rows(taker);
     columns_ = first_columns(columns_of_items(plan_), plan_.columns);
     statement.run(rows.destination());
     statement.end();
     rows.end();
+    MemoryContextDelete(for_row_);
     rank();
 }
 
-/// False where there is none.
-bool NearestOfOne::set_query() {
-    const std::optional<VectorValue> vector = vector_->compute();
-    if (!vector) return false;
-    const Vectors one_row{
-        plan_.distance.type.element, 1, vector->dimensions, vector->elements, {}, {}};
-    attempt_or_raise([&] {
-        query_ = item_ = one_row;
-        distances_.emplace(plan_.distance.metric, query_, item_, best_simd());
-        distances_->set_query(0);
-    });
-    return true;
+/// False where there is no value to compare with.
+bool NearestOfOne::begin() {
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    distance_ = make_owned<DistanceFrom>(context_, plan_.distance);
+    const bool begun = distance_->set(*query_);
+    MemoryContextSwitchTo(before);
+    return begun;
 }
 
 /// False where the subquery's own plan is to answer.
 bool NearestOfOne::take(const ExecutedRow& row) {
-    if (items_++ == 0 && !set_query()) return answered_ = false;
+    if (items_++ == 0 && !begin()) return answered_ = false;
     if (row.nulls[plan_.columns]) {
         ++without_distance_;
         return true;
     }
-    VectorValue vector;
-    answered_ = read_vector(plan_.distance.type, row.values[plan_.columns], vector) ==
-                    VectorFault::none &&
-                vector.dimensions == item_.dimensions;
-    if (!answered_) return false;
-    item_.elements = vector.elements;
     double distance = 0;
-    attempt_or_raise([&] { distance = (*distances_)(0); });
+    MemoryContextReset(for_row_);
+    const MemoryContext before = MemoryContextSwitchTo(for_row_);
+    answered_ = distance_->measure(row.values[plan_.columns], distance);
+    MemoryContextSwitchTo(before);
+    if (!answered_) return false;
     if (std::isnan(distance))
         ++without_distance_;
     else if (kept_.size() < k_ || distance < kept_.front().distance)

@@ -1,27 +1,26 @@
-// extension/planner/nearest_of_one.hpp - the nearest items of one vector, found while the item
-// query runs
+// extension/planner/nearest_of_one.hpp - the nearest items of one vector or text, found while the
+// item query runs
 
 #pragma once
 
 #include "extension/base/postgres.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "cpp/knn/distance.hpp"
+#include "extension/planner/distance_from.hpp"
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
-#include "extension/planner/query_vector.hpp"
+#include "extension/planner/query_value.hpp"
 #include "extension/queries/executed_rows.hpp"
 #include "extension/types/vector_type.hpp"
 
 namespace gputext {
 
-/// The k nearest items of one vector by an exact operator. Distances are computed as rows come, and
-/// nothing is kept but the columns of the k nearest so far: O(items * dimensions + k log k log
-/// items) time on the session's thread, O(k) memory. Functions raise errors.
+/// The k nearest items of one value by an exact operator. Distances are computed as rows come, and
+/// nothing is kept but the columns of the k nearest so far: O(items * d + k log k log items)
+/// time for distances of O(d) on the session's thread, O(k) memory. Functions raise errors.
 class NearestOfOne {
 public:
     /// Whether the node's queries are all one, and its distances exact.
@@ -32,16 +31,15 @@ public:
                  std::size_t memory_limit)
         : plan_(plan), k_(k), context_(context), memory_limit_(memory_limit) {}
 
-    /// Runs the item query. The vector is computed with its first row, and not without one.
-    void find(const QueryVector& query, ItemStatement& statement);
+    /// Runs the item query. The value is computed with its first row, and not without one.
+    void find(const QueryValue& query, ItemStatement& statement);
     /// Whether found() is the answer. Else it is that of the subquery's own plan: there is no
-    /// vector to compare with, items are of another length or have elements that are not finite,
-    /// there are fewer than k that have a distance which is a number, and others behind them, or
-    /// memory does not suffice.
+    /// value to compare with, or items that DistanceFrom does not compare; there are fewer than k
+    /// that have a distance which is a number, and others behind them; or memory does not suffice.
     bool answered() const { return answered_; }
     /// The nearest first, numbered from 0.
     const std::vector<NearestItem>& found() const { return found_; }
-    /// The columns of the item query before the vector, of one that was found.
+    /// The columns of the item query before the value, of one that was found.
     void get(std::size_t item, TupleTableSlot* row) const;
 
     std::uint64_t items() const { return items_; }
@@ -58,7 +56,7 @@ private:
         }
     };
 
-    bool set_query();
+    bool begin();
     bool take(const ExecutedRow& row);
     void keep(const ExecutedRow& row, double distance);
     void rank();
@@ -67,11 +65,11 @@ private:
     std::size_t k_;
     MemoryContext context_;
     std::size_t memory_limit_;
-    TupleDesc columns_ = nullptr;  // of the item query, before the vector
+    TupleDesc columns_ = nullptr;  // of the item query, before the value
 
-    const QueryVector* vector_ = nullptr;  // while the item query runs
-    Vectors query_, item_;                 // of one row each; the item is the row at work
-    std::optional<Distances> distances_;
+    const QueryValue* query_ = nullptr;  // while the item query runs
+    DistanceFrom* distance_ = nullptr;   // null before the first row
+    MemoryContext for_row_ = nullptr;    // what a row's value is unpacked to
     std::vector<Kept> kept_;  // a heap with the farthest on top
     std::size_t bytes_ = 0;   // of their columns
     /// Of one that is kept and found, beside its columns.

@@ -36,6 +36,7 @@ private:
 List* write_nearest_plan(const NearestPlan& plan) {
     Numbers numbers;
     numbers.add(plan.distance.function);
+    numbers.add(plan.distance.trigrams);
     numbers.add(static_cast<int>(plan.distance.metric));
     numbers.add(static_cast<int>(plan.distance.type.form));
     numbers.add(static_cast<int>(plan.distance.type.element));
@@ -71,6 +72,7 @@ NearestPlan read_nearest_plan(List* written) {
     plan.keys = list_copy_tail(written, 8);
     Numbers numbers(static_cast<List*>(list_nth(written, 7)));
     plan.distance.function = static_cast<Oid>(numbers.next());
+    plan.distance.trigrams = numbers.next() != 0;
     plan.distance.metric = static_cast<Metric>(numbers.next());
     plan.distance.type.form = static_cast<VectorType::Form>(numbers.next());
     plan.distance.type.element = static_cast<ElementType>(numbers.next());

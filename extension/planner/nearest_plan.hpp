@@ -29,7 +29,7 @@ struct NearestPlan {
     PlannedStmt* bundles;  // the item query again, whose workers bundle its rows; null for none
     List* shown;
     Expr* query;
-    List* keys;    // of the outer row; the item query has its own behind its vector
+    List* keys;    // of the outer row; the item query has its own behind its value
     Node* limit;   // null for none
     Node* offset;  // the same
     /// Of each column that is shown, its place in the rows of the subquery's own plan; 0 where that
@@ -38,7 +38,7 @@ struct NearestPlan {
 
     DistanceOperator distance;
     bool item_is_left;
-    int columns;           // of the item query, before its vector
+    int columns;           // of the item query, before its vector or text
     bool outer_join;       // an outer row without items is given once, with nulls
     bool one_query;        // of all outer rows: it depends on none, and nor do keys
     bool parallel_safe;    // the item query, as InnerQueryTraits says

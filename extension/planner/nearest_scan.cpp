@@ -10,6 +10,7 @@ extern "C" {
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "extension/base/owned.hpp"
@@ -19,7 +20,7 @@ extern "C" {
 #include "extension/planner/nearest_of_one.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
-#include "extension/planner/query_vector.hpp"
+#include "extension/planner/query_value.hpp"
 #include "extension/server/settings.hpp"
 
 // The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all
@@ -61,9 +62,15 @@ private:
     std::optional<int64> evaluate(Node* expression);
     void read_items();
     std::size_t most_rows() const;
+    bool has_room_for_trigrams() const {
+        return batch_.trigrams.symbols.size() * sizeof(std::uint32_t) <=
+               host_memory_limit() / kPartOfQueries;
+    }
     bool read_batch();
     std::uint32_t key_of_outer();
     std::int64_t number_of_query();
+    bool append_vector();
+    bool append_text();
     std::int64_t number_of_one_query();
     bool finds_of_one() const { return k_ > 0 && NearestOfOne::answers(plan_); }
     void search();
@@ -83,7 +90,7 @@ private:
     PlanState* loop_ = nullptr;  // below the node
     ItemStatement item_statement_;
     ExprContext* expressions_ = nullptr;
-    QueryVector query_{};
+    QueryValue query_{};
     List* keys_ = NIL;                 // ExprStates
     List* shown_ = NIL;                // ExprStates
     TupleTableSlot* item_ = nullptr;   // columns of the item query, and the distance
@@ -141,8 +148,8 @@ TupleDesc item_columns(const NearestPlan& plan) {
         TupleDescInitEntry(columns, static_cast<AttrNumber>(++number), nullptr, exprType(value),
                            exprTypmod(value), 0);
     }
-    TupleDescInitEntry(columns, static_cast<AttrNumber>(plan.columns + 1), nullptr, FLOAT8OID, -1,
-                       0);
+    TupleDescInitEntry(columns, static_cast<AttrNumber>(plan.columns + 1), nullptr,
+                       plan.distance.result(), -1, 0);
     return columns;
 }
 
@@ -217,22 +224,37 @@ std::size_t NearestScan::most_rows() const {
 }
 
 /// The number among the queries of the batch for the row that was read, or what else answers it.
-/// Its vector is computed only where there are items to compare it with.
+/// Its vector or text is computed only where there are items to compare it with.
 std::int64_t NearestScan::number_of_query() {
     if (k_ == 0 || !items_->searchable()) return NearestBatch::kOrdinary;
     const std::uint32_t key = items_->keyed() && !items_->empty() ? key_of_outer() : kNoKey;
     const RowsOfKey rows = items_->rows_of(key);
     if (rows.items == 0) return rows.nulls == 0 ? kNothing : NearestBatch::kOrdinary;
-    const std::optional<VectorValue> vector = query_.compute();
-    if (!vector || vector->dimensions != items_->vectors.dimensions())
+    if (!(plan_.distance.trigrams ? append_text() : append_vector()))
         return NearestBatch::kOrdinary;
+    if (items_->keyed()) attempt_or_raise([&] { batch_.keys.push_back(key); });
+    return static_cast<std::int64_t>(batch_.queries++);
+}
+
+/// The vector of the row that was read, to the batch. False where it cannot be searched.
+bool NearestScan::append_vector() {
+    const std::optional<VectorValue> vector = query_.vector();
+    if (!vector || vector->dimensions != items_->vectors.dimensions()) return false;
     const auto* const bytes = static_cast<const std::uint8_t*>(vector->elements);
     const std::size_t size = vector->stored * element_size(plan_.distance.type.element);
-    attempt_or_raise([&] {
-        batch_.elements.insert(batch_.elements.end(), bytes, bytes + size);
-        if (items_->keyed()) batch_.keys.push_back(key);
-    });
-    return static_cast<std::int64_t>(batch_.queries++);
+    attempt_or_raise([&] { batch_.elements.insert(batch_.elements.end(), bytes, bytes + size); });
+    return true;
+}
+
+/// The same of the trigrams of its text.
+bool NearestScan::append_text() {
+    const std::optional<Datum> text = query_.compute();
+    if (!text || is_long_text(*text)) return false;
+    const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
+    const std::span<const std::uint32_t> trigrams = items_->reader().read(*text);
+    MemoryContextSwitchTo(before);
+    attempt_or_raise([&] { batch_.trigrams.append(trigrams); });
+    return true;
 }
 
 /// The number of the key of the row that was read.
@@ -274,7 +296,7 @@ std::int64_t NearestScan::number_of_one_query() {
 bool NearestScan::read_batch() {
     forget_batch();
     std::size_t most = 1;
-    while (!outer_ended_ && query_of_.size() < most) {
+    while (!outer_ended_ && query_of_.size() < most && has_room_for_trigrams()) {
         CHECK_FOR_INTERRUPTS();
         TupleTableSlot* const row = ExecProcNode(outer());
         if (TupIsNull(row)) {
@@ -356,7 +378,9 @@ TupleTableSlot* NearestScan::show_item(const NearestItem& item) {
         of_one_->get(item.item, item_);
     else
         items_->get(item.item, item_);
-    item_->tts_values[plan_.columns] = Float8GetDatum(item.distance);
+    item_->tts_values[plan_.columns] = plan_.distance.result() == FLOAT4OID
+                                           ? Float4GetDatum(static_cast<float4>(item.distance))
+                                           : Float8GetDatum(item.distance);
     item_->tts_isnull[plan_.columns] = false;
     ExecStoreVirtualTuple(item_);
     ResetExprContext(expressions_);

@@ -9,10 +9,13 @@ extern "C" {
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/knn.hpp"
+#include "cpp/link/nearest_strings.hpp"
+#include "cpp/strings/nearest_strings.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/server/activity.hpp"
@@ -22,17 +25,34 @@ extern "C" {
 namespace gputext {
 namespace {
 
-class NearestComputation final : public Computation {
+/// What searches among items of all kinds have in common.
+class NearestComputation : public Computation {
 public:
-    NearestComputation(NearestItems& items, const KnnParameters& parameters, const Vectors& queries,
-                       const MatchKeys& matches, double pairs)
+    Neighbors answer;
+    bool on_device = false;
+
+    Status take(const DaemonEvent& event, Stop stop) final {
+        on_device = true;
+        return keep(std::get<KnnAnswer>(event).read(stop));
+    }
+
+protected:
+    Status keep(Result<Neighbors> found) {
+        if (!found.ok()) return found.status();
+        answer = std::move(*found);
+        return {};
+    }
+};
+
+class NearestVectorsComputation final : public NearestComputation {
+public:
+    NearestVectorsComputation(NearestItems& items, const KnnParameters& parameters,
+                              const Vectors& queries, const MatchKeys& matches, double pairs)
         : items_(items.vectors),
           parameters_(parameters),
           queries_(queries),
           matches_(matches),
           pairs_(pairs) {}
-
-    Neighbors answer;
 
     JobSize size() const override {
         const Vectors items = items_.view();
@@ -55,23 +75,52 @@ public:
         request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
-    Status take(const DaemonEvent& event, Stop stop) override {
-        on_device = true;
-        return keep(std::get<KnnAnswer>(event).read(stop));
-    }
-
-    bool on_device = false;
 
 private:
-    Status keep(Result<Neighbors> found) {
-        if (!found.ok()) return found.status();
-        answer = std::move(*found);
-        return {};
-    }
-
     VectorRows& items_;
     KnnParameters parameters_;
     Vectors queries_;
+    MatchKeys matches_;
+    double pairs_;  // of equal keys
+};
+
+class NearestTextsComputation final : public NearestComputation {
+public:
+    NearestTextsComputation(const NearestItems& items, const NearestStringsParameters& parameters,
+                            const Strings& queries, const MatchKeys& matches, double pairs)
+        : items_(items.trigrams.view()),
+          parameters_(parameters),
+          queries_(queries),
+          matches_(matches),
+          pairs_(pairs) {}
+
+    JobSize size() const override {
+        const std::uint64_t symbols = queries_.begins.back() + items_.begins.back();
+        JobSize size{queries_.size() + items_.size(), symbols * sizeof(std::uint32_t)};
+        size.cpu_seconds =
+            nearest_strings_cpu_seconds(parameters_.metric, pairs_, symbols, cpu_threads());
+        size.device_seconds = nearest_strings_device_seconds(parameters_.metric, pairs_, symbols,
+                                                             !matches_.none(), cpu_threads());
+        return size;
+    }
+    Status compute(Execution& execution) override {
+        return keep(nearest_strings(parameters_, queries_, items_, matches_, {}, execution));
+    }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection& connection, Stop stop) override {
+        NearestStringsRequest request;
+        request.parameters = parameters_;
+        request.queries = queries_;
+        request.items = items_;
+        request.matches = matches_;
+        request.limits.device_memory_limit = gpu_memory_limit();
+        return connection.submit(request, stop);
+    }
+
+private:
+    Strings items_;
+    NearestStringsParameters parameters_;
+    Strings queries_;
     MatchKeys matches_;
     double pairs_;  // of equal keys
 };
@@ -235,6 +284,14 @@ Rank rank(Search& search, DistanceCall& call, const Vectors& queries, std::size_
     return search.ranked[search.k - 1].distance < *least ? Rank::right : Rank::too_few;
 }
 
+void rank_as_found(Search& search, const Neighbors& found, std::size_t row) {
+    attempt_or_raise([&] {
+        search.ranked.clear();
+        for (std::uint64_t i = found.begins[row]; i < found.begins[row + 1]; ++i)
+            search.ranked.push_back({found.items[i], found.distances[i]});
+    });
+}
+
 /// Answers what one search has found. The queries that need a wider one stay pending.
 void take_answers(Search& search, const Vectors& queries, const Neighbors& found,
                   std::size_t wanted) {
@@ -246,11 +303,7 @@ void take_answers(Search& search, const Vectors& queries, const Neighbors& found
         CHECK_FOR_INTERRUPTS();
         const std::uint32_t query = search.pending[row];
         const std::uint64_t first = found.begins[row], end = found.begins[row + 1];
-        attempt_or_raise([&] {
-            search.ranked.clear();
-            for (std::uint64_t i = first; i < end; ++i)
-                search.ranked.push_back({found.items[i], found.distances[i]});
-        });
+        rank_as_found(search, found, row);
         const RowsOfKey rows = search.rows_of(query);
         if (lacks_items(search, rows)) continue;
         const bool all = end - first < wanted || end - first == rows.items;
@@ -277,11 +330,36 @@ void search_pending(Search& search, std::size_t wanted, MemoryContext context) {
     const Vectors queries = pending_queries(search);
     double pairs = 0;
     const MatchKeys matches = pending_matches(search, pairs);
-    auto* const computation =
-        make_owned<NearestComputation>(context, search.items, parameters, queries, matches, pairs);
+    auto* const computation = make_owned<NearestVectorsComputation>(
+        context, search.items, parameters, queries, matches, pairs);
     run_computation(*computation, times, context);
     ++(computation->on_device ? search.counts.on_device : search.counts.on_cpu);
     take_answers(search, queries, computation->answer, wanted);
+}
+
+/// Texts: one search suffices, whose neighbors are ranked by the operator's own distances.
+void search_texts(Search& search, MemoryContext context) {
+    TimeSplit times;
+    NearestStringsParameters parameters;
+    parameters.metric = StringMetric::trigram;
+    parameters.k = search.k;
+    parameters.answer_limit = host_memory_limit();
+    double pairs = 0;
+    const MatchKeys matches = pending_matches(search, pairs);
+    if (matches.none())
+        pairs = static_cast<double>(search.batch.queries) *
+                static_cast<double>(search.items.vectors.size());
+    auto* const computation = make_owned<NearestTextsComputation>(
+        context, search.items, parameters, search.batch.trigrams.view(), matches, pairs);
+    run_computation(*computation, times, context);
+    ++(computation->on_device ? search.counts.on_device : search.counts.on_cpu);
+    const Neighbors& found = computation->answer;
+    for (std::size_t query = 0; query < search.batch.queries; ++query) {
+        CHECK_FOR_INTERRUPTS();
+        rank_as_found(search, found, query);
+        if (!lacks_items(search, search.rows_of(query))) answer(search, query);
+    }
+    search.pending.clear();
 }
 
 }  // namespace
@@ -303,7 +381,10 @@ void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
             AllocSetContextCreate(context, "gputext job", ALLOCSET_DEFAULT_SIZES);
         MemoryContextSwitchTo(round);
         begin_activity("nearest", round);
-        search_pending(search, std::min(wanted, items.vectors.size()), round);
+        if (plan.distance.trigrams)
+            search_texts(search, round);
+        else
+            search_pending(search, std::min(wanted, items.vectors.size()), round);
         MemoryContextSwitchTo(context);
         MemoryContextDelete(round);
         wanted *= kWidening;

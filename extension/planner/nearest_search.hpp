@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "extension/inputs/string_rows.hpp"
 #include "extension/planner/nearest_items.hpp"
 #include "extension/planner/nearest_plan.hpp"
 
@@ -22,6 +23,7 @@ struct NearestItem {
 /// The queries of a batch, and what is found of each.
 struct NearestBatch {
     std::vector<std::uint8_t> elements;  // of the queries, one behind the other
+    StringRows trigrams;                 // of the queries, where they are texts
     std::vector<std::uint32_t> keys;     // of the queries: numbers of NearestItems::keys
     std::size_t queries = 0;
 
@@ -35,6 +37,7 @@ struct NearestBatch {
 
     void clear() {
         elements.clear();
+        trigrams.clear();
         keys.clear();
         queries = 0;
         found.clear();
@@ -50,9 +53,9 @@ struct SearchCounts {
 };
 
 /// Finds the k nearest items of all queries of the batch, of their own keys where there are keys,
-/// at most as many as there are. For gputext's own operators the exact search gives ranks and
-/// distances. For pgvector's, the search is for some more items; the operator is called for each of
-/// them, and ranks by it are right once no item that was left out can be as near
+/// at most as many as there are. For gputext's own operators, and for texts, the exact search gives
+/// ranks and distances. For pgvector's, the search is for some more items; the operator is called
+/// for each of them, and ranks by it are right once no item that was left out can be as near
 /// (cpp/knn/float_bound.hpp); else the search is repeated for more. Raises errors.
 void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
                     NearestBatch& batch, SearchCounts& counts);

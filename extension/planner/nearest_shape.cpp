@@ -4,7 +4,6 @@ extern "C" {
 #include "access/stratnum.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
-#include "catalog/pg_operator_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -121,10 +120,15 @@ bool has_plain_form(const Query* query) {
 /// The distance that the subquery is sorted by; null for any other order.
 OpExpr* distance_sorted_by(const Query* query) {
     const auto* const sort = static_cast<const SortGroupClause*>(linitial(query->sortClause));
-    if (sort->sortop != Float8LessOperator || sort->nulls_first) return nullptr;
+    if (sort->nulls_first) return nullptr;
     TargetEntry* const entry =
         get_sortgroupclause_tle(const_cast<SortGroupClause*>(sort), query->targetList);
-    return IsA(entry->expr, OpExpr) ? reinterpret_cast<OpExpr*>(entry->expr) : nullptr;
+    if (!IsA(entry->expr, OpExpr)) return nullptr;
+    auto* const operation = reinterpret_cast<OpExpr*>(entry->expr);
+    const Oid type = operation->opresulttype;
+    if (type != FLOAT4OID && type != FLOAT8OID) return nullptr;
+    const Oid less = lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr;
+    return sort->sortop == less ? operation : nullptr;
 }
 
 /// Whether it may be computed once for all rows, before any is read.

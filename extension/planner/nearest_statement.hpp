@@ -1,5 +1,5 @@
 // extension/planner/nearest_statement.hpp - plans a statement that asks for the nearest items of
-// one vector
+// one vector or text
 //
 //   SELECT id, e <=> $1 AS distance FROM base WHERE size > 3 ORDER BY e <=> $1 LIMIT 10
 //

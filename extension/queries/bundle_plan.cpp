@@ -24,6 +24,7 @@ extern "C" {
 #include "extension/base/local_setting.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/queries/row_columns.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/settings.hpp"
 
@@ -90,16 +91,18 @@ void begin_bundles(CustomScanState* node, EState* estate, int flags) {
 
 // ---- Reducing ----
 
-/// What the node is given for it, behind what it would be given for bundles.
-List* list_of(const RowReduction& reduction, std::span<const int> files) {
+/// What the node is given for it, behind what it would be given for bundles. `places` as
+/// places_in_rows() gives them.
+List* list_of(const RowReduction& reduction, std::span<const int> files, List* places) {
     auto* const request = static_cast<bytea*>(palloc(VARHDRSZ + reduction.size));
     SET_VARSIZE(request, VARHDRSZ + reduction.size);
     std::memcpy(VARDATA(request), reduction.request, reduction.size);
     List* numbers = list_make1_int(MyProcPid);
     for (const int file : files) numbers = lappend_int(numbers, file);
-    return list_make3(
+    return list_make4(
         makeString(pstrdup(reduction.entry)),
-        makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(request), false, false), numbers);
+        makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(request), false, false), numbers,
+        places);
 }
 
 /// The same as it is read in one process.
@@ -107,6 +110,7 @@ struct ReductionHere {
     unsigned process;
     RowReducer* reducer;
     int file;  // -1 where the system does not let this process have it
+    RowColumns columns;
 };
 
 ReductionHere reduction_here(const CustomScanState* node) {
@@ -116,11 +120,11 @@ ReductionHere reduction_here(const CustomScanState* node) {
     const auto make = reinterpret_cast<NewRowReducer>(
         load_external_function(library_path(), strVal(list_nth(given, 1)), true, nullptr));
     const int process = IsParallelWorker() ? ParallelWorkerNumber + 1 : 0;
-    return {
-        static_cast<unsigned>(process),
-        make(VARDATA_ANY(DatumGetPointer(request->constvalue)),
-             static_cast<unsigned>(list_length(numbers) - 1)),
-        open_file_of_session(linitial_int(numbers), list_nth_int(numbers, process + 1), O_RDWR)};
+    return {static_cast<unsigned>(process),
+            make(VARDATA_ANY(DatumGetPointer(request->constvalue)),
+                 static_cast<unsigned>(list_length(numbers) - 1)),
+            open_file_of_session(linitial_int(numbers), list_nth_int(numbers, process + 1), O_RDWR),
+            RowColumns(static_cast<const List*>(list_nth(given, 4)))};
 }
 
 bool is_refused(const BundleState& state) {
@@ -128,16 +132,16 @@ bool is_refused(const BundleState& state) {
 }
 
 /// Takes in all rows that this process gets. False where not all rows are to be reduced.
-bool take_rows(CustomScanState* node, RowReducer& reducer, std::uint64_t& rows) {
+bool take_rows(CustomScanState* node, ReductionHere& here, std::uint64_t& rows) {
     const BundleState& state = state_of(node);
     ExprContext* const expressions = node->ss.ps.ps_ExprContext;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         TupleTableSlot* const row = ExecProcNode(outerPlanState(node));
         if (TupIsNull(row)) return !is_refused(state);
-        slot_getallattrs(row);
+        here.columns.read(row);
         const MemoryContext before = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
-        const bool took = reducer.take(row->tts_values, row->tts_isnull);
+        const bool took = here.reducer->take(here.columns.values(), here.columns.nulls());
         MemoryContextSwitchTo(before);
         if (!took) return false;
         if (++rows % kRowsAtOnce != 0) continue;
@@ -153,10 +157,10 @@ TupleTableSlot* reduce_rows(CustomScanState* node) {
     ExecClearTuple(answer);
     if (std::exchange(state.ended, true)) return answer;
     const MemoryContext before = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
-    const ReductionHere here = reduction_here(node);
+    ReductionHere here = reduction_here(node);
     auto* const output = make_owned<PackedBytes>(CurrentMemoryContext, SIZE_MAX);
     ReducerReport report{here.process, 0, 0, 0};
-    if (output->borrow(here.file) && take_rows(node, *here.reducer, report.rows)) {
+    if (output->borrow(here.file) && take_rows(node, here, report.rows)) {
         here.reducer->leave(*output);
         output->finish();
         report.bytes = output->size();
@@ -349,7 +353,8 @@ BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain, cons
 void reduce_rows_of(const BundlePlan& plan, const RowReduction& reduction,
                     std::span<const int> files) {
     auto* const node = reinterpret_cast<CustomScan*>(outerPlan(plan.statement->planTree));
-    node->custom_private = list_concat(node->custom_private, list_of(reduction, files));
+    List* const places = places_in_rows(plan.statement, outerPlan(&node->scan.plan));
+    node->custom_private = list_concat(node->custom_private, list_of(reduction, files, places));
     // The processes share whether one of them has refused a row.
     node->scan.plan.parallel_aware = true;
 }

@@ -37,6 +37,7 @@ int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
 bool progress = false;
 double near_duplicate_threshold_setting = 0.05;
+bool build_hnsw = false;
 int plan_nearest_setting = static_cast<int>(PlanNearest::off);
 char* fault = nullptr;
 char* version = nullptr;
@@ -219,6 +220,11 @@ void define_settings() {
         "takes the plan where it costs less, force whatever it costs.",
         &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN,
         nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gputext.build_hnsw",
+        "Sets whether gputext builds indexes of pgvector's access method hnsw in its place.",
+        "Of the types vector and halfvec. They are pgvector's indexes as others are.",
+        &build_hnsw, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",
         "Sets the edit rate up to which documents are near-duplicates for the operator ~=.",
@@ -294,6 +300,10 @@ std::uint64_t gpu_memory_limit() {
 
 bool progress_wanted() {
     return progress;
+}
+
+bool build_hnsw_wanted() {
+    return build_hnsw;
 }
 
 PlanNearest plan_nearest() {

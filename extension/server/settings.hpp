@@ -55,6 +55,9 @@ enum class PlanNearest {
 };
 PlanNearest plan_nearest();
 
+/// gputext.build_hnsw: whether gputext builds the indexes of pgvector's access method hnsw.
+bool build_hnsw_wanted();
+
 /// gputext.near_duplicate_threshold: the edit rate of the operator ~=.
 double near_duplicate_threshold();
 

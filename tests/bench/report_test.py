@@ -166,6 +166,30 @@ class ReportTest(unittest.TestCase):
         self.commit_code("second", "2020-04-02")
         self.assertIn(f"measured 2020-05-01 at {measured}, code changed 2020-04-02", self.report("--stale").stdout)
 
+    def test_passes_over_commits_that_change_no_code(self):
+        self.git("init", "-q")
+        code, other = self.root / "code" / "join.cpp", self.root / "code" / "pairs.cpp"
+        code.write_text("#include <map>\n\nnamespace joins {\n/// Joins.\nint join() { return 1; }\nint pairs() { return 2; }\n}  // namespace joins\n")
+        self.git("add", "code")
+        self.git("commit", "-q", "-m", "first", day="2020-04-01")
+        code.write_text("#include <vector>\n\nnamespace joins {\n// Joins, in words\n// that are others.\nint join() {\n    return 1;\n}\n}  // namespace joins\n")
+        other.write_text("namespace joins {\nint pairs() { return 2; }\n}  // namespace joins\n")
+        (self.root / "code" / "README.md").write_text("Joins")
+        self.git("add", "code")
+        self.git("commit", "-q", "-m", "comments, and a function moved", day="2020-06-01")
+        self.assertIn("0 of 5 figures are older", self.report("--stale").stdout)
+        code.write_text(code.read_text().replace("return 1", "return 3"))
+        self.git("commit", "-q", "-a", "-m", "another number", day="2020-07-01")
+        hash_of = self.git("rev-parse", "--short", "HEAD")
+        self.assertIn(f"code changed 2020-07-01 ({hash_of})", self.report("--stale").stdout)
+        (self.results.parent / "same_figures").write_text(f"# a comment\n{hash_of} groups,others a number that joins measure\n")
+        self.assertIn("3 of 5 figures are older", self.report("--stale").stdout)
+        (self.results.parent / "same_figures").write_text(f"{hash_of} groups,joins a number that nothing measures\n")
+        (self.root / "code" / "new.cpp").write_text("int new_function() { return 4; }\n")
+        self.git("add", "code")
+        self.git("commit", "-q", "-m", "a file that nothing calls", day="2020-08-01")
+        self.assertIn("0 of 5 figures are older", self.report("--stale").stdout)
+
     def test_says_when_there_is_no_git(self):
         for path in (None, "/nonexistent"):
             told = self.report("--stale", path=path)

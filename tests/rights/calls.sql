@@ -4,6 +4,7 @@
 CREATE TABLE checks.documents (id bigint, body text);
 INSERT INTO checks.documents VALUES (1, 'the first of the texts that are here'), (2, 'the first of the texts that are there'), (3, 'another one'),
     (4, repeat('to be or not to be ', 9));
+CREATE TABLE checks.records AS SELECT id, body AS a, body AS b, body AS c, body AS d FROM checks.documents;
 CREATE TABLE checks.vectors (id bigint, place real[]);
 INSERT INTO checks.vectors VALUES (1, '{1,0}'), (2, '{1,1}'), (3, '{0,1}'), (4, '{2,3}');
 CREATE TABLE checks.model (word text, count bigint, vector real[], output_vector real[]);
@@ -28,6 +29,11 @@ INSERT INTO checks.arguments (function, argument, value) VALUES
     ('tfidf', 'items', 'SELECT id, body FROM checks.documents'), ('tfidf_from_frequencies', 'items', 'SELECT id, body FROM checks.documents'),
     ('tfidf_frequencies', 'items', 'SELECT id, body FROM checks.documents'), ('trie_decode', 'code', '0'),
     ('ssdeep_compare', NULL, '3:abc:abc'), ('trie', 'image', (SELECT target.trie_agg(word) FROM unnest('{a,the,text}'::text[]) AS word)::bytea::text),
+    (NULL, 'sets', 'SELECT id, body FROM checks.documents'), (NULL, 'new_sets', 'SELECT id, body FROM checks.documents'),
+    (NULL, 'old_sets', 'SELECT id, body FROM checks.documents'), (NULL, 'records', 'SELECT * FROM checks.records'), (NULL, 'records1', 'SELECT * FROM checks.records'), (NULL, 'records2', 'SELECT * FROM checks.records'),
+    (NULL, 'comparisons', '{"a: osa <= 3","b: osa <= 3","c: osa <= 3","d: osa <= 3"}'),
+    ('linked_records', 'model', 'SELECT * FROM target.linkage_model(''SELECT * FROM checks.records'', ''{"a: osa <= 3","b: osa <= 3","c: osa <= 3"}'')'),
+    ('linked_records_between', 'model', 'SELECT * FROM target.linkage_model(''SELECT * FROM checks.records'', ''{"a: osa <= 3","b: osa <= 3","c: osa <= 3"}'')'),
     ('near_duplicates_distributed', 'docs', 'checks.documents'), ('near_duplicates_distributed', 'body', 'body');
 INSERT INTO checks.arguments (function, argument, value)
 SELECT f, 'docs', 'SELECT body FROM checks.documents'

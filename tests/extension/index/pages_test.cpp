@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -36,6 +37,9 @@ PGAlignedBlock blocks[kMostBlocks];
 BlockNumber block_count = 0;
 std::set<BlockNumber> locked;
 std::string wrong_order;  // the first lock that was asked for while another one was held
+/// What another session does as soon as a page is unlocked, once.
+BlockNumber others_wait_for = InvalidBlockNumber;
+std::function<void()> others_work;
 MemoryContextData context{};
 
 BlockNumber block_of(Buffer buffer) {
@@ -55,6 +59,13 @@ void lock(BlockNumber block) {
     if (!right && wrong_order.empty())
         wrong_order = std::to_string(block) + " after " + std::to_string(*locked.begin());
     locked.insert(block);
+}
+
+void unlock(BlockNumber block) {
+    locked.erase(block);
+    if (block != others_wait_for) return;
+    others_wait_for = InvalidBlockNumber;
+    others_work();
 }
 
 index::OpenIndex& opened() {
@@ -115,12 +126,12 @@ ResourceOwner CurrentResourceOwner = nullptr;
 void ProcessInterrupts() {}
 void LockBuffer(Buffer buffer, int mode) {
     if (mode == BUFFER_LOCK_UNLOCK)
-        locked.erase(block_of(buffer));
+        unlock(block_of(buffer));
     else
         lock(block_of(buffer));
 }
 void UnlockReleaseBuffer(Buffer buffer) {
-    locked.erase(block_of(buffer));
+    unlock(block_of(buffer));
 }
 void ReleaseBuffer(Buffer) {}
 Buffer ReadBuffer(Relation, BlockNumber block) {
@@ -184,6 +195,7 @@ protected:
     ~IndexPages() override {
         EXPECT_EQ(wrong_order, "");
         EXPECT_TRUE(locked.empty());
+        EXPECT_EQ(others_wait_for, InvalidBlockNumber);
     }
 
     /// Inserts a row whose document has so many characters.
@@ -304,6 +316,35 @@ TEST_F(IndexPages, VacuumLooksAtTheSketchThatTakesTheRoomOfAnother) {
     insert(5, 3000);  // the page serves another class
     expect_sound();
     EXPECT_EQ(rows_of(3), std::set<std::uint32_t>{5});
+}
+
+TEST_F(IndexPages, AnotherSessionMayHaveBegunTheDirectory) {
+    std::memset(blocks[1].data, 0, sizeof blocks[1]);
+    others_wait_for = 1;
+    others_work = [this] {
+        initialize_directory(blocks[1].data);
+        directory_entries(blocks[1].data)[0] = {kModelClass, 0, 0};
+        insert(1, 100);
+    };
+    insert(2, 3000);
+    expect_sound();
+    EXPECT_EQ(rows_of(3), std::set<std::uint32_t>{1});
+    EXPECT_EQ(rows_of(4), std::set<std::uint32_t>{2});
+}
+
+TEST_F(IndexPages, APageThatServesAnotherClassByNowIsNotMarkedAsFull) {
+    for (std::uint32_t row = 0; row < capacity(); ++row) insert(row, 100);
+    std::fill_n(opened().targets, kLengthClasses, InvalidBlockNumber);
+    // VACUUM has emptied the page, and sketches of a model that has more room came.
+    others_wait_for = 3;
+    others_work = [] {
+        const SketchKind other{length_class(3000), 1};
+        trailer(blocks[3].data)->sketches = other;
+        directory_entries(blocks[1].data)[entry_of(3)] = {other.length_class, other.model, 0};
+    };
+    insert(1000, 100);
+    EXPECT_EQ(directory_entries(blocks[1].data)[entry_of(3)].full, 0);
+    EXPECT_EQ(rows_of(4), std::set<std::uint32_t>{1000});
 }
 
 }  // namespace

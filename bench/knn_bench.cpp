@@ -29,10 +29,10 @@ Metric metric_named(const char* name) {
 
 Simd simd_from_environment() {
     const char* wanted = std::getenv("SIMD");
-    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx})
+    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::bfloat16, Simd::amx})
         if (wanted != nullptr && std::strcmp(wanted, simd_name(simd)) == 0 && simd_available(simd))
             return simd;
-    return best_simd_with_tiles();
+    return best_simd_with_bfloat16();
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ def duration(seconds):
             return f"{value:,.0f} {unit}" if value >= 999.5 else f"{value:.3g} {unit}"
 
 
-def spread(places, least):
-    """Places of labels, moved apart so that each is `least` from the next, in their order."""
+def spread(places, least, most=float("inf")):
+    """Places of labels, moved apart so that each is `least` from the next, in their order, and none is beyond `most`."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = list(places)
     for _ in range(200):
@@ -48,4 +48,7 @@ def spread(places, least):
             if lack > 1e-9:
                 moved[upper] += lack / 2
                 moved[lower] -= lack / 2
+    for place in reversed(order):
+        moved[place] = min(moved[place], most)
+        most = moved[place] - least
     return moved

@@ -219,7 +219,54 @@ def thesaurus(rows, theme):
     return figure, f"{len(words)} words of a thesaurus"
 
 
-PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus}
+def linkage_pair(rows, theme):
+    """A waterfall: the prior, what each field adds, and the sum."""
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 3.4), constrained_layout=True)
+    weights = [float(row["weight"]) for row in rows]
+    ends = numpy.cumsum(weights)
+    names = [row["field"] for row in rows] + ["match weight"]
+    bars = [*zip([0, *ends], weights), (0, ends[-1])]
+    low, high = min(0, *ends), max(0, *ends)
+    for place, (start, weight) in enumerate(bars):
+        whole = place in (0, len(rows))
+        axis.barh(place, weight, left=start, height=0.62, color=theme["floor"] if whole else theme["series"][0 if weight >= 0 else 1])
+        axis.annotate(f"{weight:+.1f}" if not whole else f"{weight:.1f}", (max(start, start + weight), place), xytext=(4, 0), textcoords="offset points", va="center",
+                      fontsize=9.5)
+        if place < len(rows):
+            axis.plot([ends[place]] * 2, [place, place + 1], color=theme["floor"], linewidth=0.8, zorder=0)
+        if 0 < place < len(rows):
+            one, other = rows[place]["one"], rows[place]["other"]
+            names[place] += f"\n{one}" + (f" / {other}" if other != one else "")
+    axis.axvline(0, color=theme["grid"], linewidth=0.8, zorder=0)
+    axis.set_xlim(low - 0.5, high + 0.16 * (high - low))
+    axis.set_yticks(range(len(names)), names, fontsize=9.5)
+    axis.invert_yaxis()
+    axis.set_xlabel("match weight: log2 of the odds of a match")
+    axis.tick_params(axis="y", length=0)
+    for side in ("left", "right", "top"):
+        axis.spines[side].set_visible(False)
+    return figure, f"Why two records are of one person: probability {1 / (1 + 2 ** -ends[-1]):.3f}"
+
+
+def linkage_weights(rows, theme):
+    """Histograms of pairs that match and of others on one scale, which begins below 1 so that a single pair is seen."""
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 3.4), constrained_layout=True)
+    weight, matches, others = (numpy.array([float(row[name]) for row in rows]) for name in ("weight", "matches", "others"))
+    for pairs, name, colour in ((others, "other pairs", theme["series"][1]), (matches, "pairs that match", theme["series"][0])):
+        axis.bar(weight, numpy.where(pairs > 0, pairs, numpy.nan), width=1, align="edge", color=colour, alpha=0.7, label=name)
+    axis.axvline(0, color=theme["text"], linewidth=1.2, linestyle="--", label="threshold")
+    axis.set_yscale("log")
+    axis.set_ylim(0.7, None)
+    axis.set_xlabel("match weight")
+    axis.set_ylabel("pairs")
+    axis.legend(frameon=False, fontsize=9.5, loc="upper right")
+    for side in ("right", "top"):
+        axis.spines[side].set_visible(False)
+    above = weight >= 0
+    return figure, f"At or above 0: {matches[above].sum():,.0f} pairs that match, {others[above].sum():,.0f} other"
+
+
+PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-linkage-pair": linkage_pair, "gallery-linkage-weights": linkage_weights, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus}
 
 
 def main():

@@ -194,8 +194,12 @@ def lines_plot(plot):
     height = figure_height * 72 * (top - bottom)
     fraction = axis.transAxes.inverted()
     places = [fraction.transform(axis.transData.transform((x, y)))[1] * height for _, y, x in ends]
-    for (name, _, _), place in zip(ends, spread(places, 14)):
-        axis.text(1.02, place / height, name, transform=axis.transAxes, va="center", fontsize=10.5, color=plot.colour(name),
+    # Where there are more lines than colours, a name has its line's mark before it.
+    marked = len(ends) > len(plot.theme["series"])
+    for (name, _, _), place in zip(ends, spread(places, 14, height if marked else float("inf"))):
+        if marked:
+            axis.plot([1.05], [place / height], transform=axis.transAxes, clip_on=False, color=plot.colour(name), marker=plot.marker(name), markersize=7)
+        axis.text(1.09 if marked else 1.02, place / height, name, transform=axis.transAxes, va="center", fontsize=10.5, color=plot.colour(name),
                   fontweight="bold" if name.startswith("gputext") else "normal")
     axis.grid(True, which="major", color=plot.theme["grid"], linewidth=0.8)
     axis.minorticks_off()

@@ -68,12 +68,10 @@ class Table:
         return self.row(series)[self.index(column)]
 
     def run(self, row, column):
-        """The run of a cell: that of its row, its column or the table. In a long table, the first cell of a row names it."""
-        if self.given.get("long"):
-            return self.file.runs.get(row[0])
+        """The run of a cell: that of its row, its column or the table. In a long table, the first cell of a row names it if none else does."""
         keys = [str(cell) for place, cell in enumerate(row) if place == 0 or self.columns[place].get("key")]
         of_rows = self.given.get("row_runs", {})
-        return self.file.runs.get(of_rows.get(" | ".join(keys)) or column.get("run") or self.given.get("run"))
+        return self.file.runs.get(of_rows.get(" | ".join(keys)) or column.get("run") or (row[0] if self.given.get("long") else self.given.get("run")))
 
     def figures(self):
         for row in self.rows:

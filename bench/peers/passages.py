@@ -1,0 +1,351 @@
+"""Corpora, oracle and peers of shared passages.
+
+usage: passages.py posts WORDS.txt[.xz] COUNT OUT.bin    posts with quotes and signatures, from a fixed seed
+       passages.py rows DOCUMENTS.bin                    lines of an id and a text for COPY
+       passages.py oracle FOLDER                         of the .bin files of FOLDER; psql leads to the server
+       passages.py suffix_array DOCUMENTS.bin LENGTH     coverage by a suffix array
+       passages.py winnowing DOCUMENTS.bin LENGTH COUNT  copydetect on the first documents
+       passages.py difflib DOCUMENTS.bin LENGTH COUNT    difflib on random pairs
+"""
+
+import json
+import lzma
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from documents import COPY_ESCAPES, read_file
+
+# ---- Posts ----
+
+POST_WORDS = 290     # of its own, in the mean
+AUTHORS = 2000
+REPLIES = 0.6        # posts that answer one of the last THREADS posts
+THREADS = 500
+
+
+def posts(words, count, out):
+    """Lines of 70 characters, a header, own paragraphs, of an answer one to three quotes of which each line begins with "> ", and the signature of the author."""
+    source = random.Random(48)
+    opened = lzma.open if words.endswith(".xz") else open
+    with opened(words, "rt", encoding="utf-8") as file:
+        stream = iter([word for line in file for word in line.split()])
+    own_words = lambda number: [word for word, _ in zip(stream, range(number))]
+    authors = []
+    for _ in range(AUTHORS):
+        name = " ".join(own_words(2)).title()
+        authors.append((name, textwrap.wrap(" ".join(own_words(source.randint(4, 24))), 70)))
+    bodies, written = [], []
+    for number in range(count):
+        name, signature = source.choice(authors)
+        lines = [f"From: {name} <user{number % 7919}@example.org>", "Subject: " + " ".join(own_words(5)), ""]
+        if bodies and source.random() < REPLIES:
+            quoted_name, quoted = written[-source.randint(1, min(THREADS, len(written)))]
+            lines.append(f"In a former article {quoted_name} writes:")
+            for _ in range(source.randint(1, 3)):
+                begin = source.randrange(len(quoted))
+                lines += ["> " + line for line in quoted[begin:begin + source.randint(2, 15)]]
+                lines.append("")
+        own = textwrap.wrap(" ".join(own_words(round(source.expovariate(1 / POST_WORDS)) + 20)), 70)
+        written.append((name, own))
+        bodies.append("\n".join([*lines, *own, "", "-- ", *signature]).encode())
+    with open(out, "wb") as file:
+        for body in bodies:
+            file.write(len(body).to_bytes(4, "little") + body)
+    print(f"{out}: {count} posts, {sum(map(len, bodies))} bytes")
+
+
+def rows(path):
+    for number, body in enumerate(read_file(path), 1):
+        sys.stdout.write(f"{number}\t{body.decode('utf-8').translate(COPY_ESCAPES)}\n")
+
+
+# ---- A suffix array of all documents ----
+
+FORMS = {
+    "characters": {},
+    "words": {"unit": "words"},
+    "words, folded case": {"unit": "words", "fold_case": True},
+    "folded case and blanks": {"fold_case": True, "fold_blanks": True},
+}
+
+
+def symbols_of(text, form):
+    """What is compared, and the first and last character of each."""
+    if form.get("fold_case"):
+        text = re.sub("[A-Z]", lambda letter: letter[0].lower(), text)
+    if form.get("unit") == "words":
+        pattern = r"[A-Za-z0-9\u0080-\U0010ffff]+"
+    elif form.get("fold_blanks"):
+        pattern = r"[ \t-\r]+|[^ \t-\r]"
+    else:
+        return list(text), range(len(text)), range(1, len(text) + 1)
+    found = list(re.finditer(pattern, text))
+    spelled = [one[0] for one in found]
+    if form.get("fold_blanks"):
+        spelled = [" " if one[0] in " \t\n\v\f\r" else one for one in spelled]
+    return spelled, [one.start() for one in found], [one.end() for one in found]
+
+
+class Suffixes:
+    """Of documents, each a sequence of numbers from 1, or bytes above 0: the suffix array, and how much a suffix has in common with the next one."""
+
+    def __init__(self, documents, narrow=False):
+        import numpy
+        from pydivsufsort import divsufsort, kasai
+        lengths = numpy.array([len(document) + 1 for document in documents])
+        self.ends = numpy.cumsum(lengths) - 1
+        self.begins = self.ends - lengths + 1
+        if narrow:
+            self.all = numpy.frombuffer(bytearray(b"\0".join(documents) + b"\0"), dtype=numpy.uint8)
+        else:
+            self.all = numpy.array([number for document in documents for number in [*document, 0]], dtype=numpy.uint32)
+        self.document = numpy.repeat(numpy.arange(len(documents)), lengths)
+        self.order = divsufsort(self.all)
+        rest = (self.ends[self.document] - numpy.arange(len(self.all)))[self.order]
+        self.rest = rest
+        self.common = numpy.minimum(kasai(self.all, self.order)[:-1], numpy.minimum(rest[:-1], rest[1:]))
+        self.numpy = numpy
+
+    def groups(self, length):
+        """For each place of the order the number of its group of equal windows, and whether it is a window; documents of each group."""
+        numpy = self.numpy
+        group = numpy.concatenate([[0], numpy.cumsum(self.common < length)])
+        seen = numpy.unique(group * len(self.ends) + self.document[self.order])
+        documents = numpy.bincount(seen // len(self.ends), minlength=group[-1] + 1)
+        return group, self.rest >= length, documents
+
+    def covered(self, length, least):
+        """A boolean for each symbol, separators included."""
+        numpy = self.numpy
+        group, is_window, documents = self.groups(length)
+        starts = self.order[is_window & (documents[group] >= least)]
+        steps = numpy.zeros(len(self.all) + length + 1, dtype=numpy.int32)
+        steps[starts] = 1
+        ends = numpy.zeros_like(steps)
+        ends[starts + length] = 1
+        return numpy.cumsum(steps - ends)[:len(self.all)] > 0
+
+    def pairs(self, length):
+        """All maximal ones: document and symbol of both, and the length, sorted."""
+        numpy = self.numpy
+        group, is_window, _ = self.groups(length)
+        before = numpy.where(numpy.arange(len(self.all)) == self.begins[self.document], -1 - self.document,
+                             numpy.roll(self.all, 1).astype(numpy.int64))
+        at = numpy.flatnonzero(is_window)
+        common = numpy.full(len(at), numpy.iinfo(numpy.int64).max)
+        found, step = [], 0
+        while True:
+            step += 1
+            keep = at + step < len(group)
+            at, common = at[keep], common[keep]
+            keep = group[at + step] == group[at]
+            at, common = at[keep], common[keep]
+            if not len(at):
+                break
+            common = numpy.minimum(common, self.common[at + step - 1])
+            a, b = self.order[at], self.order[at + step]
+            maximal = (self.document[a] != self.document[b]) & (before[a] != before[b])
+            found.append(numpy.stack([numpy.minimum(a, b), numpy.maximum(a, b), common])[:, maximal])
+        if not found:
+            return []
+        found = numpy.concatenate(found, axis=1)
+        first, second = self.document[found[0]], self.document[found[1]]
+        return sorted(zip(first.tolist(), (found[0] - self.begins[first]).tolist(), second.tolist(),
+                          (found[1] - self.begins[second]).tolist(), found[2].tolist()))
+
+
+# ---- The oracle ----
+
+
+def psql(*commands, stdin=None):
+    arguments = [part for command in commands for part in ("-c", command)]
+    done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", "bench", *arguments],
+                          input=stdin, capture_output=True, encoding="utf-8")
+    if done.returncode:
+        sys.exit(f"passages: {done.stderr.strip()}")
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def made_corpora(source):
+    words = ["".join(source.choices("abcdefgh", k=source.randint(1, 9))) for _ in range(300)]
+    text = lambda count: " ".join(source.choices(words, k=count))
+    letter = text(400)
+    quoting = [text(80) for _ in range(60)]
+    for number in range(60, 240):
+        old = source.choice(quoting)
+        begin = source.randrange(len(old))
+        quoting.append(text(20) + "\n> " + old[begin:begin + source.randint(10, 300)].replace(" ", source.choice([" ", "\n> ", "  "])) + "\n" + text(20))
+    yield "quotes", quoting
+    yield "one document repeated", [letter] * 25 + [letter[:-1], letter[1:], letter.upper()]
+    yield "repeated characters", ["a" * 120, "a" * 75, "b" + "a" * 60 + "b", "ab" * 80, "ba" * 61, "-" * 90 + letter, letter + "-" * 70]
+    yield "empty and short", ["", "a", "", letter[:49], letter[:50], letter[:51], "", letter[1:51], letter]
+    yield "characters of several bytes", [source.choice(["日本語の文章です", "ŁódźÅßẞ", "😀🎉 ja"]) * source.randint(1, 12) + text(5) for _ in range(80)]
+    yield "two letters", ["".join(source.choices("ab", k=200)) for _ in range(80)]
+
+
+def corpora(folder, source):
+    yield from made_corpora(source)
+    for name, count, longest in ("introclass", 1200, 3000), ("licences", 200, 20000), ("kernel", 500, 30000), ("posts", 4000, 10000):
+        path = Path(folder) / f"{name}.bin"
+        if not path.exists():
+            print(f"{name}: no {path}, left out")
+            continue
+        bodies = [body.decode("utf-8") for body in read_file(path) if len(body) <= longest]
+        yield name, bodies[:count]
+
+
+def oracle(folder):
+    failed = False
+    for name, texts in corpora(folder, random.Random(48)):
+        psql("DROP TABLE IF EXISTS oracle", "CREATE TABLE oracle (id bigint PRIMARY KEY, body text)")
+        psql("\\copy oracle FROM STDIN", stdin="".join(f"{number}\t{text.translate(COPY_ESCAPES)}\n" for number, text in enumerate(texts)))
+        for form_name, form in FORMS.items():
+            if form_name != "characters" and len(texts) > 1000:
+                continue
+            numbers = {}
+            symbols = [symbols_of(text, form) for text in texts]
+            suffixes = Suffixes([[numbers.setdefault(one, len(numbers) + 1) for one in spelled] for spelled, _, _ in symbols])
+            for length in (10, 3) if form.get("unit") == "words" else (50, 20):
+                failed |= differs(f"{name}, {form_name}, {length}", texts, symbols, suffixes, form, length)
+    sys.exit(failed)
+
+
+def differs(name, texts, symbols, suffixes, form, length):
+    options = "".join(f", {key} => {json.dumps(value) if value is True else repr(value)}" for key, value in form.items())
+    call = f"('SELECT id, body FROM oracle', min_length => {length}{options}"
+    stretch = lambda document, first, count: (symbols[document][1][first] + 1, symbols[document][2][first + count - 1] - symbols[document][1][first])
+    wanted = [(a, *stretch(a, i, count), b, *stretch(b, j, count)) for a, i, b, j, count in suffixes.pairs(length)]
+    found = [tuple(map(int, row)) for row in psql(f"SELECT id1, start1, length1, id2, start2, length2 FROM shared_passages{call}, max_pairs => 100000000)")]
+    wrong = len(set(wanted) ^ set(found)) + abs(len(wanted) - len(found))
+    print(f"{name}: {len(wanted)} pairs, {len(set(wanted) - set(found))} missing, {len(set(found) - set(wanted))} extra", end="")
+    for least in (2, 3):
+        covered = suffixes.covered(length, least)
+        expected = []
+        for document, begin in enumerate(suffixes.begins):
+            stretches, count = [], len(symbols[document][0])
+            marks = covered[begin:begin + count]
+            at = 0
+            while at < count:
+                if not marks[at]:
+                    at += 1
+                    continue
+                end = at
+                while end < count and marks[end]:
+                    end += 1
+                stretches.append(stretch(document, at, end - at))
+                at = end
+            expected.append((document, len(texts[document]), stretches))
+        got = [(int(row[0]), int(row[1]), list(zip(json.loads(row[3]), json.loads(row[4]))), int(row[2])) for row in psql(
+            f"SELECT id, characters, covered, to_json(starts), to_json(lengths) FROM passage_coverage{call}, min_documents => {least}) ORDER BY id")]
+        rows = sum(a != b[:3] or b[3] != sum(count for _, count in b[2]) for a, b in zip(expected, got)) + abs(len(expected) - len(got))
+        print(f"; coverage by {least} documents: {rows} of {len(expected)} documents differ", end="")
+        wrong += rows
+        if len(texts) <= 250:
+            wrong += differs_in_common(texts, symbols, suffixes, call, length, least)
+    print(flush=True)
+    return wrong > 0
+
+
+def differs_in_common(texts, symbols, suffixes, call, length, least):
+    """common_passages beside a count by brute force."""
+    group, is_window, documents = suffixes.groups(length)
+    shared = suffixes.numpy.zeros(len(suffixes.all), dtype=bool)
+    shared[suffixes.order[is_window & (documents[group] >= least)]] = True
+    # As words, of which some are a part of others: with a separator before and after each
+    spelled = ["\x01" + "\x01".join(one[0]) + "\x01" for one in symbols]
+    passages = {}
+    for document, begin in enumerate(suffixes.begins):
+        at, count = 0, len(symbols[document][0])
+        while at < count:
+            if not shared[begin + at]:
+                at += 1
+                continue
+            end = at
+            while end < count and shared[begin + end]:
+                end += 1
+            last = end + length - 1
+            passage = "\x01" + "\x01".join(symbols[document][0][at:last]) + "\x01"
+            passages.setdefault(passage, (document, symbols[document][1][at] + 1, symbols[document][2][last - 1] - symbols[document][1][at]))
+            at = end
+    expected = []
+    for passage, place in passages.items():
+        places = 0
+        having = [text for text in spelled if passage in text]
+        for text in having:
+            at = text.find(passage)
+            while at >= 0:
+                places += 1
+                at = text.find(passage, at + 1)
+        expected.append((len(having), places, *place))
+    got = [tuple(map(int, row)) for row in psql(f"SELECT documents, occurrences, id, start, length FROM common_passages{call}, min_documents => {least})")]
+    wrong = len(set(expected) ^ set(got)) + abs(len(expected) - len(got))
+    print(f", {wrong} of {len(expected)} common passages", end="")
+    return wrong
+
+
+# ---- Peers ----
+
+
+def timed(name, work):
+    started, processor = time.perf_counter(), time.process_time()
+    what = work()
+    print(f"{name}: {time.process_time() - processor:.2f} processor seconds, {time.perf_counter() - started:.2f} s; {what}", flush=True)
+
+
+def suffix_array(path, length):
+    bodies = read_file(path)
+
+    def work():
+        suffixes = Suffixes(bodies, narrow=True)
+        covered = suffixes.covered(int(length), 2)
+        return f"{int(covered.sum())} of {len(covered) - len(bodies)} bytes covered"
+
+    timed("pydivsufsort, LCP and numpy", work)
+
+
+def winnowing(path, length, count):
+    from copydetect import CopyDetector
+    bodies = read_file(path)[:int(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, body in enumerate(bodies):
+            (Path(folder) / f"{number}.txt").write_bytes(body)
+
+        def work():
+            detector = CopyDetector(test_dirs=[folder], extensions=["txt"], noise_t=25, guarantee_t=int(length), display_t=0, autoopen=False,
+                                    disable_filtering=True, silent=True)
+            detector.run()
+            return f"{(detector.token_overlap_matrix > 0).sum() // 2} of {len(bodies) * (len(bodies) - 1) // 2} pairs of documents share passages"
+
+        timed(f"copydetect, {len(bodies)} documents", work)
+
+
+def difflib(path, length, count):
+    from difflib import SequenceMatcher
+    bodies = [body.decode("utf-8") for body in read_file(path)]
+    source = random.Random(48)
+    sample = [source.sample(bodies, 2) for _ in range(int(count))]
+
+    def work():
+        blocks = [block for a, b in sample for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks() if block.size >= int(length)]
+        return f"{len(blocks)} blocks in {len(sample)} random pairs"
+
+    timed("difflib", work)
+
+
+def main():
+    commands = {"posts": lambda words, count, out: posts(words, int(count), out), "rows": rows, "oracle": oracle,
+                "suffix_array": suffix_array, "winnowing": winnowing, "difflib": difflib}
+    if len(sys.argv) < 3 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
+    commands[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
 // tests/live/private_server.hpp - private servers that a test may kill, and their gputextd
 //
 // They run from the programs in GPUTEXT_PG_BIN. PostgreSQL refuses to run as root: then they run as
-// the user that GPUTEXT_DATA_DIRECTORY belongs to. A server goes with the process that made it.
+// the user that GPUTEXT_DATA_DIRECTORY belongs to. A server goes with the process that made it. All
+// programs share what is installed there, so that none may change it.
 
 #pragma once
 

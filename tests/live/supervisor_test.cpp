@@ -288,11 +288,13 @@ TEST_F(Supervisor, LetsJobsEndBeforeItTakesUpAnotherProgram) {
 TEST_F(Supervisor, SaysThatTheSessionIsTheOlderOne) {
     use_folder();
     install_older_program();
-    // Loaded before another file takes its place.
+    // Loaded from the folder, before another file takes its place there: the installed one serves
+    // programs beside this one, whose sessions would read without workers from then on.
+    other().rows("UPDATE pg_proc SET probin = 'gputext' WHERE probin = '$libdir/gputext'");
     connect_session();
     session().rows("SELECT edit_distance('a', 'b')");
-    fs::copy_file(installed() / "gputext.so", installed() / "gputext.so.new");
-    fs::rename(installed() / "gputext.so.new", installed() / "gputext.so");
+    fs::copy_file(installed() / "gputext.so", folder() / "gputext.so.new");
+    fs::rename(folder() / "gputext.so.new", folder() / "gputext.so");
     const std::size_t logged = server().log().size();
     expect_job_on_device();
     EXPECT_EQ(occurrences("this session's gputext", logged), 1);

@@ -381,9 +381,12 @@ protected:
     /// Waits until it has computed for a while, or waits for something.
     void reach(Running& statement) {
         const long before = ticks_of(session().pid());
+        ASSERT_TRUE(
+            eventually([&] { return statement.done() || is_active(other(), session().pid()); }));
+        const auto begin = Clock::now();
         ASSERT_TRUE(eventually([&] {
             return statement.done() || ticks_of(session().pid()) > before + 10 ||
-                   Clock::now() > statement.begin() + 300ms;
+                   Clock::now() > begin + 300ms;
         }));
     }
 

@@ -454,16 +454,9 @@ protected:
         LiveTest::TearDown();
     }
 
-    /// A cancel that comes before the statement finds nothing to cancel.
-    bool is_active(int pid) {
-        return other().value(
-                   "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid = " +
-                   std::to_string(pid)) == "1";
-    }
-
     /// Waits until the stage is reached and then as long as try number i says.
     void wait_for_stage(Running& statement, int i, int tries) {
-        ASSERT_TRUE(eventually([&] { return statement.done() || is_active(plain().pid()); }));
+        ASSERT_TRUE(eventually([&] { return statement.done() || is_active(other(), plain().pid()); }));
         ASSERT_TRUE(eventually([&] {
             return statement.done() || GetParam().reached(plain().pid());
         })) << "the stage was never reached";
@@ -532,7 +525,7 @@ TEST_P(ByCancel, Ends) {
         Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         wait_for_stage(statement, (i + tries / 2) % tries, tries);
-        ASSERT_TRUE(eventually([&] { return is_active(control.pid()); }));
+        ASSERT_TRUE(eventually([&] { return is_active(other(), control.pid()); }));
         const auto begin = Clock::now();
         ProcessorWaits waits(plain().pid());
         other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) +
@@ -598,7 +591,7 @@ TEST_P(ByTermination, Ends) {
         Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         wait_for_stage(statement, (i + 1) % 2, 2);
-        ASSERT_TRUE(eventually([&] { return is_active(control.pid()); }));
+        ASSERT_TRUE(eventually([&] { return is_active(other(), control.pid()); }));
         const auto begin = Clock::now();
         ProcessorWaits waits(pid);
         other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) +

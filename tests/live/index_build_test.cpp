@@ -289,6 +289,7 @@ TEST_F(IndexBuild, CancelledLeavesNothingBehind) {
                                    (concurrently ? "CONCURRENTLY docs_index" : "docs_index") +
                                    " ON docs USING gputext (" +
                                    (i % 4 < 2 ? "slowly(body)" : "body") + ")");
+        EXPECT_TRUE(eventually([&] { return build.done() || is_active(other(), builder.pid()); }));
         std::this_thread::sleep_for(std::chrono::milliseconds(dice.below(100)));
         other().rows("SELECT pg_cancel_backend(" + std::to_string(builder.pid()) + ")");
         const std::string state = build.wait();

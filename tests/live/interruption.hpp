@@ -20,9 +20,7 @@ public:
     /// milliseconds until its end, less those until the end of the pg_sleep.
     double interrupt(Session& from, Running& statement, const std::string& interruption) {
         const std::string pid = std::to_string(session_->pid());
-        EXPECT_TRUE(eventually([&] {
-            return from.value("SELECT state FROM pg_stat_activity WHERE pid = " + pid) == "active";
-        }));
+        EXPECT_TRUE(eventually([&] { return is_active(from, session_->pid()); }));
         const auto begin = Clock::now();
         from.rows("SELECT pg_cancel_backend(" + pid + "), " + interruption);
         return after(begin, statement) - after(begin, sleep_);

@@ -328,6 +328,7 @@ TEST_F(ResidentCopying, IsCancelledWhileItWaits) {
         expect_in_time([&] {
             Control control(server().connection());
             Running call(session(), nearest("place", "cosine", queries));
+            EXPECT_TRUE(eventually([&] { return is_active(other(), session().pid()); }));
             std::this_thread::sleep_for(500ms);
             EXPECT_FALSE(call.done());
             const double late = control.cancel(other(), call, session().pid());

@@ -146,6 +146,12 @@ inline bool eventually(const std::function<bool()>& condition, Clock::duration m
     return true;
 }
 
+/// Whether a session runs a statement. A cancel that comes before finds nothing to cancel.
+inline bool is_active(Session& other, int pid) {
+    return other.value("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid = " +
+                       std::to_string(pid)) == "1";
+}
+
 // ---- What the system says about a session's process ----
 
 inline std::filesystem::path proc(int pid) {

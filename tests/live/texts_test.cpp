@@ -159,6 +159,7 @@ TEST_F(TextsOnDevice, ParsingEndsWhenItIsCancelled) {
                 Control control;
                 Running job(session(),
                             "SELECT count(*) FROM tfidf('TABLE texts', config => 'english')");
+                EXPECT_TRUE(eventually([&] { return is_active(other(), session().pid()); }));
                 std::this_thread::sleep_for(place);
                 const double late = control.cancel(other(), job, session().pid());
                 EXPECT_EQ(job.wait(), "57014");

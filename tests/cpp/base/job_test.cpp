@@ -57,17 +57,19 @@ TEST(Job, StopsSoonAfterItIsDestroyed) {
 TEST(Execution, AddsUpTheTimesOfPhases) {
     Execution execution(1);
     EXPECT_TRUE(execution.phase_times().empty());
+    const auto begin = std::chrono::steady_clock::now();
     execution.begin_phase("first", 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     execution.begin_phase("second", 1);
     execution.begin_phase("first", 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto times = execution.phase_times();
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
     ASSERT_EQ(times.size(), 2u);
     EXPECT_EQ(times[0].name, "first");
     EXPECT_EQ(times[1].name, "second");
     EXPECT_GE(times[0].seconds, 0.04);
-    EXPECT_LT(times[1].seconds, times[0].seconds);
+    EXPECT_LE(times[0].seconds + times[1].seconds, all.count());
 }
 
 /// Where threads wait for each other.

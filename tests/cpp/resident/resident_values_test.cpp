@@ -838,14 +838,13 @@ TEST_F(FilledBehind, SaysDevicesNothingThatIsOfNoUse) {
     ranges_->set_kept(0, first_, 900 * kSize);
     Session session(store());
     session.find(values);
+    const auto begin = std::chrono::steady_clock::now();
     const auto id = session.take_early();
     EXPECT_TRUE(ranges_->has_origin(id));
     EXPECT_TRUE(await(id).ok());
     store().given_up();
-    const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(soon([&] { return !ranges_->has(first_); }));
-    EXPECT_GE(std::chrono::steady_clock::now() - begin,
-              ChunkFiller::kOriginStays - std::chrono::milliseconds(200));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, ChunkFiller::kOriginStays);
     EXPECT_FALSE(ranges_->has_origin(id));
 }
 

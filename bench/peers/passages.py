@@ -1,6 +1,7 @@
 """Corpora, oracle and peers of shared passages.
 
 usage: passages.py posts WORDS.txt[.xz] COUNT OUT.bin    posts with quotes and signatures, from a fixed seed
+       passages.py lines WORDS.txt[.xz] COUNT            lines of an id and a text of 16 words for COPY, one of ten with the most of one before it
        passages.py rows DOCUMENTS.bin                    lines of an id and a text for COPY
        passages.py oracle FOLDER                         of the .bin files of FOLDER; psql leads to the server
        passages.py suffix_array DOCUMENTS.bin LENGTH     coverage by a suffix array
@@ -8,6 +9,7 @@ usage: passages.py posts WORDS.txt[.xz] COUNT OUT.bin    posts with quotes and s
        passages.py difflib DOCUMENTS.bin LENGTH COUNT    difflib on random pairs
 """
 
+import itertools
 import json
 import lzma
 import random
@@ -59,6 +61,21 @@ def posts(words, count, out):
         for body in bodies:
             file.write(len(body).to_bytes(4, "little") + body)
     print(f"{out}: {count} posts, {sum(map(len, bodies))} bytes")
+
+
+def lines(path, count):
+    source = random.Random(48)
+    opened = lzma.open if path.endswith(".xz") else open
+    recent = []
+    with opened(path, "rt", encoding="utf-8") as file:
+        stream = (word for line in file for word in line.split())
+        for number in range(1, count + 1):
+            if number % 10 == 0:
+                words = [*itertools.islice(stream, 4), *source.choice(recent)[:12]]
+            else:
+                words = list(itertools.islice(stream, 16))
+            recent = [*recent[-999:], words]
+            sys.stdout.write(f"{number}\t{' '.join(words)}\n")
 
 
 def rows(path):
@@ -340,7 +357,8 @@ def difflib(path, length, count):
 
 
 def main():
-    commands = {"posts": lambda words, count, out: posts(words, int(count), out), "rows": rows, "oracle": oracle,
+    commands = {"posts": lambda words, count, out: posts(words, int(count), out), "rows": rows, "lines": lambda words, count: lines(words, int(count)),
+                "oracle": oracle,
                 "suffix_array": suffix_array, "winnowing": winnowing, "difflib": difflib}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)

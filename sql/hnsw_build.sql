@@ -88,6 +88,20 @@ ALTER TABLE items RESET (parallel_workers);
 RESET max_parallel_maintenance_workers;
 RESET min_parallel_table_scan_size;
 
+-- With fewer rows that are compared with all before them
+SET gputext.hnsw_exact_rows = 200;
+CREATE INDEX fewer ON items USING hnsw (v vector_cosine_ops);
+SET gputext.cpu_threads = 1;
+REINDEX INDEX cosine;
+RESET gputext.cpu_threads;
+CHECKPOINT;
+SELECT bytes('fewer') = bytes('cosine') AS same, same.same AS same_as_before FROM same WHERE index = 'cosine';
+DROP INDEX fewer;
+RESET gputext.hnsw_exact_rows;
+REINDEX INDEX cosine;
+CHECKPOINT;
+SELECT * FROM same WHERE index = 'cosine';
+
 -- Vectors that do not fit into the memory lie on disk.
 CREATE TABLE wide AS SELECT i AS id, array_agg(sin(i * j))::vector(600) AS v FROM generate_series(1, 1000) AS i, generate_series(1, 600) AS j GROUP BY i;
 CREATE INDEX in_memory ON wide USING hnsw (v vector_l2_ops);

@@ -1,6 +1,7 @@
 #include "cpp/hnsw/builder.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -113,10 +114,34 @@ Status HnswBuilder::begin_layer(unsigned layer, Execution& execution) {
         GPUTEXT_TRY(clusters_.set(values_, parameters_.simd, execution));
     links_.assign(rows() * places_, kNoElement);
     link_distances_.assign(rows() * places_, 0);
-    block_begin_ = item_begin_ = 0;
-    block_end_ = end_of_block();
-    nearest_.assign(block_end_, {});
+    begin_block(0);
     return {};
+}
+
+void HnswBuilder::begin_block(std::size_t begin) {
+    block_begin_ = begin;
+    block_end_ = end_of_block();
+    nearest_.assign(block_end_ - block_begin_, {});
+    searches_.clear();
+    next_search_ = 0;
+    if (!probes()) {
+        const Range block{block_begin_, block_end_};
+        const std::size_t parts = begin / parameters_.part_rows * parameters_.part_rows;
+        if (parts > 0) searches_.push_back({block, {0, parts}});
+        if (parts < begin) searches_.push_back({block, {parts, begin}});
+    }
+    search_halves(block_begin_, block_end_);
+}
+
+/// Plans the searches of these rows, from the beginning of a stretch on, among themselves, but for
+/// those within stretches.
+void HnswBuilder::search_halves(std::size_t begin, std::size_t end) {
+    const std::size_t stretches = (end - begin + kStretch - 1) / kStretch;
+    if (stretches < 2) return;
+    const std::size_t middle = begin + std::bit_ceil(stretches) / 2 * kStretch;
+    searches_.push_back({{middle, end}, {begin, middle}});
+    search_halves(begin, middle);
+    search_halves(middle, end);
 }
 
 KnnParameters HnswBuilder::search() const {
@@ -128,33 +153,35 @@ KnnParameters HnswBuilder::search() const {
     return parameters;
 }
 
-Vectors HnswBuilder::queries() const {
-    return rows_of(block_begin_, block_end_);
-}
-
 std::size_t HnswBuilder::end_of_block() const {
     if (probes()) return std::min(rows(), block_begin_ + parameters_.probing_rows);
     return std::min(clusters_.empty() ? rows() : parameters_.exact_rows,
                     block_begin_ + parameters_.block_rows);
 }
 
-std::size_t HnswBuilder::item_end() const {
-    const std::size_t parts = block_begin_ / parameters_.part_rows * parameters_.part_rows;
-    return parts > item_begin_ ? parts : block_begin_;
+Vectors HnswBuilder::queries() const {
+    const Range& of = searches_[next_search_].queries;
+    return rows_of(of.begin, of.end);
 }
 
 Vectors HnswBuilder::items() const {
-    return rows_of(item_begin_, item_end());
+    const Range& of = searches_[next_search_].items;
+    return rows_of(of.begin, of.end);
+}
+
+std::vector<double> HnswBuilder::radii() const {
+    const Range& of = searches_[next_search_].queries;
+    return radii_of(of.begin, of.end);
 }
 
 std::optional<HnswBuilder::Range> HnswBuilder::query_elements() const {
     if (layer_ > 0) return std::nullopt;
-    return Range{block_begin_, block_end_};
+    return searches_[next_search_].queries;
 }
 
 std::optional<HnswBuilder::Range> HnswBuilder::item_elements() const {
     if (layer_ > 0) return std::nullopt;
-    return Range{item_begin_, item_end()};
+    return searches_[next_search_].items;
 }
 
 /// The nearest of those that are known and of these, of which both are sorted.
@@ -182,16 +209,22 @@ double HnswBuilder::radius_of(std::size_t row) const {
                                                   : std::numeric_limits<double>::infinity();
 }
 
+std::vector<double> HnswBuilder::radii_of(std::size_t begin, std::size_t end) const {
+    std::vector<double> radii(end - begin);
+    for (std::size_t row = begin; row < end; ++row) radii[row - begin] = radius_of(row);
+    return radii;
+}
+
 Status HnswBuilder::add(const Neighbors& found, Execution& execution) {
-    const std::size_t first_item = std::exchange(item_begin_, item_end());
-    const std::size_t queries = found.begins.size() - 1;
+    const Search& search = searches_[next_search_++];
+    const std::size_t queries = search.queries.end - search.queries.begin;
     const std::size_t tasks = (queries + kLeaf - 1) / kLeaf;
     execution.begin_phase("merging neighbors", tasks);
     return execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t query = task * kLeaf; query < std::min(queries, (task + 1) * kLeaf);
              ++query)
-            add(block_begin_ + query, found, query,
-                [&](std::uint32_t item) { return first_item + item; });
+            add(search.queries.begin + query, found, query,
+                [&](std::uint32_t item) { return search.items.begin + item; });
         return Status();
     });
 }
@@ -223,7 +256,8 @@ Status HnswBuilder::search_cluster(std::size_t cluster, std::span<const std::uin
 
 Status HnswBuilder::search_clusters(Execution& execution) {
     const std::size_t probes = std::min(ProbedClusters::probes, clusters_.size());
-    const auto probed = clusters_.nearest(queries(), probes, parameters_.simd, execution);
+    const auto probed =
+        clusters_.nearest(rows_of(block_begin_, block_end_), probes, parameters_.simd, execution);
     if (!probed.ok()) return probed.status();
     std::vector<std::vector<std::uint32_t>> probing(clusters_.size());
     for (std::size_t i = 0; i < probed->size(); ++i)
@@ -240,10 +274,8 @@ Status HnswBuilder::search_clusters(Execution& execution) {
 Status HnswBuilder::search_nearer(std::size_t begin, std::size_t end, std::size_t item_begin,
                                   Execution& execution) {
     if (item_begin == begin) return {};
-    std::vector<double> radii(end - begin);
-    for (std::size_t row = begin; row < end; ++row) radii[row - begin] = radius_of(row);
-    const auto found =
-        knn_nearer(search(), radii, rows_of(begin, end), rows_of(item_begin, begin), execution);
+    const auto found = knn_nearer(search(), radii_of(begin, end), rows_of(begin, end),
+                                  rows_of(item_begin, begin), execution);
     if (!found.ok()) return found.status();
     for (std::size_t row = begin; row < end; ++row)
         add(row, *found, row - begin, [&](std::uint32_t item) { return item_begin + item; });
@@ -271,9 +303,6 @@ Status HnswBuilder::link_rows(std::size_t begin, std::size_t end, Chooser& choos
 
 Status HnswBuilder::end_block(Execution& execution) {
     if (probes()) GPUTEXT_TRY(search_clusters(execution));
-    for (std::size_t begin = block_begin_ + kStretch; begin < block_end_; begin += kStretch)
-        GPUTEXT_TRY(
-            search_nearer(begin, std::min(block_end_, begin + kStretch), block_begin_, execution));
     const std::size_t leaves = (block_end_ - block_begin_ + kLeaf - 1) / kLeaf;
     std::vector<Chooser> choosers(execution.threads(), Chooser(parameters_, values_));
     execution.begin_phase("choosing links", leaves);
@@ -284,10 +313,7 @@ Status HnswBuilder::end_block(Execution& execution) {
     }));
     searched_ += block_end_ - block_begin_;
     if (block_end_ < rows()) {
-        block_begin_ = block_end_;
-        block_end_ = end_of_block();
-        item_begin_ = 0;
-        nearest_.assign(block_end_ - block_begin_, {});
+        begin_block(block_end_);
         return {};
     }
     GPUTEXT_TRY(link_back(execution));

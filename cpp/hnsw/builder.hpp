@@ -93,11 +93,15 @@ public:
     Status begin(Execution& execution);
 
     bool has_block() const { return !done_; }
-    /// Whether there are items left to be searched in for this block.
-    bool has_search() const { return !probes() && item_begin_ < block_begin_; }
+    /// Whether there are items left to be searched in for rows of this block: the rows before it,
+    /// unless the block probes clusters, and then for the second half of the block its first one,
+    /// and the same within each half.
+    bool has_search() const { return next_search_ < searches_.size(); }
     KnnParameters search() const;
     Vectors queries() const;
     Vectors items() const;
+    /// Of each query, beyond which no item counts: knn_nearer() takes them, and saves time.
+    std::vector<double> radii() const;
     /// Which elements these are, where that is known: in layer 0.
     struct Range {
         std::size_t begin, end;
@@ -130,7 +134,8 @@ private:
     /// Whether the block's rows probe clusters of the rows before it.
     bool probes() const { return !clusters_.empty() && block_begin_ >= parameters_.exact_rows; }
     std::size_t end_of_block() const;
-    std::size_t item_end() const;
+    void begin_block(std::size_t begin);
+    void search_halves(std::size_t begin, std::size_t end);
     Vectors rows_of(std::size_t begin, std::size_t end) const {
         return RowRange(values_, begin, end).vectors();
     }
@@ -146,6 +151,7 @@ private:
     void add(std::size_t row, const Neighbors& found, std::size_t query, const Number& number);
     /// Rows that are farther are no candidates of the row any more.
     double radius_of(std::size_t row) const;
+    std::vector<double> radii_of(std::size_t begin, std::size_t end) const;
     Status search_nearer(std::size_t begin, std::size_t end, std::size_t item_begin,
                          Execution& execution);
     Status begin_layer(unsigned layer, Execution& execution);
@@ -176,7 +182,12 @@ private:
     std::vector<double> link_distances_;
 
     // The block
-    std::size_t block_begin_ = 0, block_end_ = 0, item_begin_ = 0;
+    struct Search {
+        Range queries, items;  // rows
+    };
+    std::size_t block_begin_ = 0, block_end_ = 0;
+    std::vector<Search> searches_;
+    std::size_t next_search_ = 0;
     std::vector<std::vector<Near>> nearest_;
     std::array<std::mutex, 64> mutexes_;  // of nearest_, one for many rows
 };

@@ -45,8 +45,12 @@ namespace {
 /// ef_construction where that is more. docs/hnsw-build.md has the recall that this gives.
 constexpr std::size_t kCandidatesOfTwoM = 25;
 
-/// Rows that are searched for together, at least.
-constexpr std::size_t kLeastBlock = 1024;
+/// Rows that are searched for together: at least, on the CPU, and on a device, to which all rows
+/// before them are copied.
+constexpr std::size_t kLeastBlock = 1024, kBlock = 16384, kDeviceBlock = 65536;
+
+/// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say.
+constexpr std::size_t kExactRows = std::size_t{1} << 18, kDeviceExactRows = std::size_t{1} << 22;
 
 void begin_phase(Phase phase) {
     pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
@@ -115,7 +119,8 @@ public:
         return {queries.rows + items.rows, bytes, knn_cpu_seconds(queries, items, cpu_threads())};
     }
     Status compute(Execution& execution) override {
-        return keep(knn(builder_.search(), builder_.queries(), builder_.items(), {}, execution));
+        return keep(knn_nearer(builder_.search(), builder_.radii(), builder_.queries(),
+                               builder_.items(), execution));
     }
     void prepare_for_device() override {}
     Status submit(DaemonConnection& connection, Stop stop) override {
@@ -151,6 +156,15 @@ void show_searched(const HnswBuilder& builder) {
                                  static_cast<int64>(builder.searched()));
 }
 
+/// Whether the searches for so many elements run on a device, as it looks now.
+bool searches_on_device(const Vectors& values) {
+    Vectors queries = values;
+    queries.rows = std::min(values.rows, kBlock);
+    const std::uint64_t bytes =
+        values.rows * values.dimensions * gputext::element_size(values.type);
+    return has_device_for({values.rows, bytes, knn_cpu_seconds(queries, values, cpu_threads())});
+}
+
 double milliseconds_since(instr_time begin) {
     instr_time now;
     INSTR_TIME_SET_CURRENT(now);
@@ -169,16 +183,21 @@ HnswGraph* make_graph(const HnswParameters& parameters, const TableElements& ele
     const MemoryContext of_block =
         AllocSetContextCreate(context, "gputext block of an index", ALLOCSET_DEFAULT_SIZES);
     TimeSplit of_searches;  // there may be hundreds
-    double searching = 0;
+    double searching = 0, merging = 0;
+    const auto timed = [](double& total, const auto& work) {
+        instr_time begin;
+        INSTR_TIME_SET_CURRENT(begin);
+        work();
+        total += milliseconds_since(begin);
+    };
     while (builder->has_block()) {
         while (builder->has_search()) {
             auto* const search = make_owned<BlockSearch>(of_block, *builder, elements);
-            instr_time begin;
-            INSTR_TIME_SET_CURRENT(begin);
-            run_computation(*search, of_searches, of_block);
-            searching += milliseconds_since(begin);
-            run_threaded([builder, search](Execution& execution) {
-                return builder->add(search->found, execution);
+            timed(searching, [&] { run_computation(*search, of_searches, of_block); });
+            timed(merging, [&] {
+                run_threaded([builder, search](Execution& execution) {
+                    return builder->add(search->found, execution);
+                });
             });
             MemoryContextReset(of_block);
         }
@@ -187,7 +206,9 @@ HnswGraph* make_graph(const HnswParameters& parameters, const TableElements& ele
     }
     auto* const made = make_owned<HnswGraph>(context);
     attempt_or_raise([&] { *made = builder->take(); });
-    times.lap("neighbors found", psprintf("blocks searched in %.1f ms", searching));
+    times.lap("neighbors found",
+              psprintf("blocks searched in %.1f ms, what was found merged in %.1f ms", searching,
+                       merging));
     return made;
 }
 
@@ -221,16 +242,21 @@ unsigned wanted_processes(Relation table, Relation index, const IndexInfo* info)
     return 1 + static_cast<unsigned>(std::max(0, wanted_build_workers(table, index, info)));
 }
 
-HnswParameters parameters_of(const IndexKind& kind, std::size_t part_rows, std::size_t memory) {
+HnswParameters parameters_of(const IndexKind& kind, const TableElements& elements,
+                             std::size_t memory) {
+    const bool on_device = searches_on_device(elements.values());
     HnswParameters parameters;
     parameters.m = kind.m;
     parameters.candidates =
         std::max<std::size_t>(kCandidatesOfTwoM * kind.m / 2, kind.ef_construction);
     parameters.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
-    parameters.part_rows = part_rows;
-    parameters.block_rows =
-        std::max(kLeastBlock, std::min(part_rows, memory / 4 / (16 * parameters.candidates)));
+    parameters.exact_rows = hnsw_exact_rows();
+    if (parameters.exact_rows == 0)
+        parameters.exact_rows = on_device ? kDeviceExactRows : kExactRows;
+    parameters.part_rows = elements.part_rows();
+    parameters.block_rows = std::clamp(memory / 4 / (16 * parameters.candidates), kLeastBlock,
+                                       on_device ? kDeviceBlock : kBlock);
     parameters.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
     return parameters;
 }
@@ -346,7 +372,7 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
 
     begin_phase(kLinking);
     const HnswGraph* const graph =
-        make_graph(parameters_of(kind, elements->part_rows(), memory), *elements, times, context);
+        make_graph(parameters_of(kind, *elements, memory), *elements, times, context);
     begin_phase(kWriting);
     const Elements all{graph, kind.ef_construction, elements->values(), elements->first_rows(),
                        elements->rows()};

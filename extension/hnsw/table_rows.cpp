@@ -298,8 +298,9 @@ const std::byte* ValueRows::data() const {
     return file_ >= 0 ? disk_.data() : reinterpret_cast<const std::byte*>(memory_.data());
 }
 
-FileParts ValueRows::first_parts(std::size_t parts) const {
-    return files_.empty() ? FileParts() : FileParts(std::span(files_).first(parts), part_bytes_);
+FileParts ValueRows::parts(std::size_t first, std::size_t count) const {
+    if (files_.empty()) return {};
+    return FileParts(std::span(files_).subspan(first, count), part_bytes_);
 }
 
 namespace {
@@ -438,12 +439,9 @@ Status TableElements::set(std::span<const FoundRows> found, const IndexKind& kin
 
 VectorFiles TableElements::files(std::size_t begin, std::size_t end) const {
     VectorFiles files{RowRange(values_, begin, end).vectors(), {}, -1};
-    const bool whole = end % part_rows_ == 0 || end == values_.rows;
-    const std::size_t parts = (end + part_rows_ - 1) / part_rows_;
-    if (begin == 0 && whole)
-        files.elements = stored_->first_parts(parts);
-    else if (begin % part_rows_ == 0 && whole && parts == begin / part_rows_ + 1)
-        files.elements = stored_->part(begin / part_rows_);
+    const std::size_t first = begin / part_rows_, parts = (end + part_rows_ - 1) / part_rows_;
+    if (begin % part_rows_ == 0 && (end % part_rows_ == 0 || end == values_.rows))
+        files.elements = stored_->parts(first, parts - first);
     return files;
 }
 

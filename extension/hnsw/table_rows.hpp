@@ -60,10 +60,8 @@ public:
     /// After all rows were written: data() has them. Errors: the same.
     Status finish();
     const std::byte* data() const;
-    /// The files of so many first parts, the last of which may have fewer rows; none on disk.
-    FileParts first_parts(std::size_t parts) const;
-    /// The file of one part; none on disk.
-    FileParts part(std::size_t part) const { return files_.empty() ? FileParts() : files_[part]; }
+    /// The files of so many parts, of which the last one of all may have fewer rows; none on disk.
+    FileParts parts(std::size_t first, std::size_t count) const;
 
 private:
     PartedFile memory_;
@@ -101,8 +99,7 @@ public:
     /// The rows of a part of the values' files: of whole pages, and so many that there are no more
     /// parts than a file may have.
     std::size_t part_rows() const { return part_rows_; }
-    /// Where rows [begin, end) of values() lie: in files for gputextd where they are whole parts,
-    /// from the first one or one alone.
+    /// Where rows [begin, end) of values() lie: in files for gputextd where they are whole parts.
     VectorFiles files(std::size_t begin, std::size_t end) const;
 
     /// Of a row for each element.

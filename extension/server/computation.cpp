@@ -348,4 +348,8 @@ void run_computation(Computation& computation, TimeSplit& times, MemoryContext c
     add_to_counter(Counter::bytes, run->size.bytes);
 }
 
+bool has_device_for(const JobSize& size) {
+    return device_is_wanted(size) && reach_daemon(Want::device_or_cpu).ready;
+}
+
 }  // namespace gputext

@@ -55,4 +55,8 @@ public:
 /// cannot be done there. The context is to end before the computation does.
 void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
 
+/// Whether a computation of this size would run on a device now. Waits for gputextd as
+/// reach_daemon() does.
+bool has_device_for(const JobSize& size);
+
 }  // namespace gputext

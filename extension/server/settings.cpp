@@ -38,6 +38,7 @@ int gpu_memory_limit_kb = 0;
 bool progress = false;
 double near_duplicate_threshold_setting = 0.05;
 bool build_hnsw = false;
+int hnsw_exact_rows_setting = 0;
 int plan_nearest_setting = static_cast<int>(PlanNearest::off);
 char* fault = nullptr;
 char* version = nullptr;
@@ -223,8 +224,15 @@ void define_settings() {
     DefineCustomBoolVariable(
         "gputext.build_hnsw",
         "Sets whether gputext builds indexes of pgvector's access method hnsw in its place.",
-        "Of the types vector and halfvec. They are pgvector's indexes as others are.",
-        &build_hnsw, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+        "Of the types vector and halfvec. They are pgvector's indexes as others are.", &build_hnsw,
+        false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.hnsw_exact_rows",
+        "Sets the number of rows up to which an HNSW index is made of exact nearest rows.",
+        "Further rows are compared with some of those before them. 0 takes 262144 rows, and "
+        "4194304 "
+        "where a GPU compares them.",
+        &hnsw_exact_rows_setting, 0, 0, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",
         "Sets the edit rate up to which documents are near-duplicates for the operator ~=.",
@@ -304,6 +312,10 @@ bool progress_wanted() {
 
 bool build_hnsw_wanted() {
     return build_hnsw;
+}
+
+std::size_t hnsw_exact_rows() {
+    return static_cast<std::size_t>(hnsw_exact_rows_setting);
 }
 
 PlanNearest plan_nearest() {

@@ -57,6 +57,8 @@ PlanNearest plan_nearest();
 
 /// gputext.build_hnsw: whether gputext builds the indexes of pgvector's access method hnsw.
 bool build_hnsw_wanted();
+/// gputext.hnsw_exact_rows; 0: what suits the device.
+std::size_t hnsw_exact_rows();
 
 /// gputext.near_duplicate_threshold: the edit rate of the operator ~=.
 double near_duplicate_threshold();

@@ -27,8 +27,12 @@ HnswGraph build(const HnswParameters& parameters, const Vectors& values,
     EXPECT_TRUE(builder.begin(execution).ok());
     while (builder.has_block()) {
         while (builder.has_search()) {
+            // As a device searches, which is not told of radii, and as the CPU does
             const auto found =
-                knn(builder.search(), builder.queries(), builder.items(), {}, execution);
+                builder.queries().rows % 2 == 0
+                    ? knn(builder.search(), builder.queries(), builder.items(), {}, execution)
+                    : knn_nearer(builder.search(), builder.radii(), builder.queries(),
+                                 builder.items(), execution);
             EXPECT_TRUE(found.ok()) << found.status().message();
             EXPECT_TRUE(builder.add(*found, execution).ok());
         }

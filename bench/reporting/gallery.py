@@ -266,7 +266,41 @@ def linkage_weights(rows, theme):
     return figure, f"At or above 0: {matches[above].sum():,.0f} pairs that match, {others[above].sum():,.0f} other"
 
 
-PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-linkage-pair": linkage_pair, "gallery-linkage-weights": linkage_weights, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus}
+def passages(rows, theme):
+    """A bar for each document, as long as the document; what it has of an older one is in the colour of the oldest one, if that is one of the first sources."""
+    documents = {row["id"]: (row["name"], int(row["characters"])) for row in rows}
+    oldest = {document: numpy.zeros(characters, dtype=object) for document, (_, characters) in documents.items()}
+    for row in reversed(rows):    # they are by document and source
+        if row["source"]:
+            oldest[row["id"]][int(row["start"]) - 1:int(row["start"]) - 1 + int(row["length"])] = row["source"]
+    found = [source for marks in oldest.values() for source in marks[marks != 0]]
+    largest = sorted(set(found), key=lambda source: (-found.count(source), int(source)))[:len(theme["series"]) - 1]
+    colours = dict(zip(sorted(largest, key=int), theme["series"]))
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 5.2), constrained_layout=True)
+    for place, (document, marks) in enumerate(oldest.items()):
+        axis.barh(place, len(marks), height=0.62, color=theme["grid"])
+        ends = numpy.flatnonzero(numpy.concatenate([[True], marks[1:] != marks[:-1], [True]]))
+        for start, end in zip(ends, ends[1:]):
+            if marks[start]:
+                axis.barh(place, end - start, left=start, height=0.62, color=colours.get(marks[start], theme["floor"]), linewidth=0)
+        share = (marks != 0).mean()
+        axis.annotate(f"{share:.0%}" if share else "", (len(marks), place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9.5)
+    axis.set_yticks(range(len(documents)), [name for name, _ in documents.values()], fontsize=9.5)
+    for label, document in zip(axis.get_yticklabels(), documents):
+        if document in colours:
+            label.set_color(colours[document])
+            label.set_fontweight("bold")
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1.08 * max(map(len, oldest.values())))
+    axis.set_xlabel("characters")
+    axis.tick_params(axis="y", length=0)
+    for side in ("left", "right", "top"):
+        axis.spines[side].set_visible(False)
+    shared = sum((marks != 0).any() for marks in oldest.values())
+    return figure, f"{shared} of {len(documents)} licences have passages of an older one"
+
+
+PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-linkage-pair": linkage_pair, "gallery-linkage-weights": linkage_weights, "gallery-passages": passages, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus}
 
 
 def main():

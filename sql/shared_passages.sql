@@ -107,7 +107,11 @@ SELECT cut_passages('abc', '{{1},{2}}', '{1,2}');
 SELECT cut_passages('abc', '{1,NULL}', '{1,2}');
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM shared_passages('SELECT i, repeat(''abc'', 100) FROM generate_series(1, 200) AS i');
+SELECT count(*) FROM common_passages('SELECT i, repeat(''abc'', 50000 + i) FROM generate_series(1, 2) AS i');
 RESET gputext.host_memory_limit;
+-- Repetitions take no longer than other texts.
+SELECT left(passage, 6) AS begins, documents, occurrences, id, start, length
+FROM common_passages('SELECT 1, repeat(''a'', 300000) UNION ALL SELECT 2, ''b'' || repeat(''a'', 200000) UNION ALL SELECT 3, repeat(''ab'', 100000)');
 -- Nothing to compare
 SELECT * FROM shared_passages('SELECT id, body FROM mails WHERE id < 2');
 SELECT * FROM common_passages('SELECT id, body FROM mails WHERE false');

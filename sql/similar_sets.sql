@@ -30,7 +30,10 @@ INSERT INTO baskets VALUES ('ann', '{milk,bread,tea}'), ('bob', '{tea,milk,bread
 SELECT * FROM similar_sets('SELECT id, items FROM baskets', id_type => NULL::text, threshold => 0.5);
 SELECT * FROM similar_sets('SELECT id, items FROM baskets ORDER BY id DESC', id_type => NULL::text, threshold => 0.5, measure => 'cosine');
 SELECT * FROM similar_sets('SELECT 1, ARRAY[1, 2, 3] UNION ALL SELECT 2, ARRAY[3, 2, 5]', threshold => 0.5);
-SELECT * FROM similar_sets('SELECT id, tsvector_to_array(to_tsvector(''simple'', body)) FROM notes WHERE id < 6', threshold => 0.4);
+-- A tsvector is the array of its lexemes.
+SELECT * FROM similar_sets('SELECT id, to_tsvector(''simple'', body) FROM notes', threshold => 0.4);
+SELECT * FROM similar_sets_between('SELECT id, to_tsvector(''simple'', body) FROM notes WHERE id < 3',
+    'SELECT id, tsvector_to_array(to_tsvector(''simple'', body)) FROM notes WHERE id = 3', threshold => 0.4);
 
 -- ---- Against all pairs ----
 
@@ -56,6 +59,37 @@ CREATE FUNCTION compare(measure text, threshold float8) RETURNS TABLE (missing b
 $$;
 SELECT measure, threshold, c.* FROM (VALUES ('jaccard', 0.2), ('jaccard', 0.5), ('jaccard', 1), ('containment', 0.5), ('containment', 0.9), ('cosine', 0.3),
     ('cosine', 0.75), ('overlap', 1), ('overlap', 6)) AS v (measure, threshold), compare(measure, threshold) AS c;
+-- Only the nearest of each new set, of equal ones the first ones
+WITH f AS (SELECT id1, id2, similarity FROM similar_sets_between('SELECT id, tokens FROM random WHERE id % 3 = 0', 'SELECT id, tokens FROM random WHERE id % 3 > 0', 0.1, k => 3)),
+     e AS (SELECT id1, id2, similarity
+           FROM (SELECT *, row_number() OVER (PARTITION BY id1 ORDER BY similarity DESC, id2) AS rank FROM measured
+                 WHERE measure = 'jaccard' AND similarity >= 0.1 AND id1 % 3 = 0 AND id2 % 3 > 0) AS m
+           WHERE rank <= 3)
+SELECT (SELECT count(*) FROM (TABLE e EXCEPT TABLE f) AS x) AS missing, (SELECT count(*) FROM (TABLE f EXCEPT TABLE e) AS x) AS extra, (SELECT count(*) FROM f) AS same;
+SELECT id1, id2, similarity
+FROM similar_sets_between('SELECT id, items FROM baskets', 'SELECT id, items FROM baskets', id_type => NULL::text, threshold => 0.1, k => 2) WHERE id1 <> id2;
+-- Rare elements count more.
+CREATE TABLE weights AS
+SELECT t AS token, round(ln((SELECT count(*) FROM random)::float8 / count(DISTINCT id)) * 65536)::bigint AS weight FROM random, unnest(tokens) AS t GROUP BY t;
+CREATE FUNCTION total(tokens integer[]) RETURNS bigint LANGUAGE sql AS
+    $$SELECT coalesce(sum(weight), 0)::bigint FROM weights WHERE token = ANY (tokens)$$;
+CREATE TABLE weighed AS
+SELECT a.id AS id1, b.id AS id2, total(a.tokens) AS n, total(b.tokens) AS m, total(ARRAY(SELECT unnest(a.tokens) INTERSECT SELECT unnest(b.tokens))) AS c
+FROM random AS a JOIN random AS b ON a.id <> b.id AND a.tokens && b.tokens;
+CREATE FUNCTION compare_weighed(measure text, threshold float8) RETURNS TABLE (missing bigint, extra bigint, same bigint) LANGUAGE sql AS $$
+    WITH f AS (SELECT id1, id2, similarity FROM similar_sets('SELECT id, tokens FROM random', compare_weighed.threshold, compare_weighed.measure, idf => true)
+               UNION ALL
+               SELECT id1, id2, similarity FROM similar_sets_between('SELECT id, tokens FROM random WHERE id % 2 = 0', 'SELECT id, tokens FROM random WHERE id % 2 > 0',
+                   compare_weighed.threshold, compare_weighed.measure, idf => true)),
+         w AS (SELECT *, CASE compare_weighed.measure WHEN 'jaccard' THEN c::float8 / nullif(n + m - c, 0) WHEN 'containment' THEN c::float8 / nullif(least(n, m), 0)
+                   WHEN 'cosine' THEN c / nullif(sqrt(n::float8 * m), 0) ELSE c::float8 / 65536 END AS similarity FROM weighed),
+         e AS (SELECT id1, id2, similarity FROM w WHERE similarity >= compare_weighed.threshold AND id1 < id2
+               UNION ALL
+               SELECT id1, id2, similarity FROM w WHERE similarity >= compare_weighed.threshold AND id1 % 2 = 0 AND id2 % 2 > 0)
+    SELECT (SELECT count(*) FROM (TABLE e EXCEPT ALL TABLE f) AS x), (SELECT count(*) FROM (TABLE f EXCEPT ALL TABLE e) AS x), (SELECT count(*) FROM f)
+$$;
+SELECT measure, threshold, c.* FROM (VALUES ('jaccard', 0.3), ('containment', 0.6), ('cosine', 0.4), ('overlap', 0.5), ('overlap', 7)) AS v (measure, threshold),
+    compare_weighed(measure, threshold) AS c;
 -- Shingles of texts are the sets of their arrays of shingles.
 CREATE TABLE texts AS SELECT id, array_to_string(tokens, ' ') AS body FROM random;
 CREATE VIEW shingles AS
@@ -64,6 +98,10 @@ FROM texts, LATERAL string_to_array(body, ' ') AS w;
 SELECT count(*), count(a) AS of_texts, count(b) AS of_arrays
 FROM similar_sets('SELECT id, body FROM texts', threshold => 0.1, shingle => 3) AS a
     FULL JOIN similar_sets('SELECT id, shingles FROM shingles', threshold => 0.1) AS b USING (id1, id2, similarity, common, size1, size2);
+SELECT count(*), count(a) AS of_texts, count(b) AS of_arrays
+FROM similar_sets_between('SELECT id, body FROM texts WHERE id < 40', 'SELECT id, body FROM texts WHERE id > 30', threshold => 0.1, shingle => 3, idf => true) AS a
+    FULL JOIN similar_sets_between('SELECT id, shingles FROM shingles WHERE id < 40', 'SELECT id, shingles FROM shingles WHERE id > 30', threshold => 0.1, idf => true) AS b
+    USING (id1, id2, similarity, common, size1, size2);
 
 -- ---- Errors ----
 
@@ -71,18 +109,23 @@ SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 1.1);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0.5, measure => 'overlap');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', NULL::integer);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0, measure => 'overlap', idf => true);
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes', 'SELECT id, body FROM notes', k => 0);
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 4', 'SELECT id, body FROM notes WHERE id < 4', max_pairs => 1, k => 1, shingle => 1);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', measure => 'dice');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', shingle => 0);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', unit => 'lines');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', max_pairs => 0);
 SELECT * FROM similar_sets('SELECT id, items FROM baskets', id_type => NULL::text, threshold => 0.1, max_pairs => 2);
-SELECT * FROM similar_sets('SELECT id, to_tsvector(body) FROM notes');
+SELECT * FROM similar_sets('SELECT id, body::bytea FROM notes WHERE id = 1');
+SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 3', 'SELECT id, to_tsvector(body) FROM notes');
 SELECT * FROM similar_sets('SELECT id FROM notes');
 SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 3', 'SELECT 1, ARRAY[1]');
 SELECT * FROM similar_sets_between('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[1.0::real]');
 SELECT * FROM similar_sets_between('SELECT 1, set::text[] AS set FROM (SELECT ARRAY[1]) AS s (set)', 'SELECT 1, set::text[] AS set FROM (SELECT ARRAY[1.0::real]) AS s (set)');
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM similar_sets('SELECT i, ARRAY[1, 2] FROM generate_series(1, 1000) AS i');
+SELECT count(*) FROM similar_sets('SELECT i, repeat(''a word '', 10000) || i % 2 FROM generate_series(1, 4) AS i', shingle => 9000);
 RESET gputext.host_memory_limit;
 SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE false');
 SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id = 1', 'SELECT id, body FROM notes WHERE false');

@@ -1,10 +1,13 @@
 #include "cpp/passages/passage_texts.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "cpp/base/vocabulary.hpp"
 
 namespace gputext {
@@ -13,9 +16,31 @@ namespace {
 constexpr std::size_t kDocumentsOfStep = 64;
 constexpr unsigned kBlockBits = 10;
 
-bool is_letter_or_digit(std::uint32_t character) {
-    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-           (character >= '0' && character <= '9') || character >= 0x80;
+constexpr std::size_t kBlock = 64;
+
+/// A bit for each byte of a block: whether it is of a word. All bytes of a character beyond ASCII
+/// are beyond ASCII, in each encoding that a server may store.
+std::uint64_t word_bits(const std::uint8_t* block) {
+    constexpr std::uint64_t kBytesToBits = 0x0102040810204080;
+    std::uint8_t of_word[kBlock];
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        const auto letter = static_cast<std::uint8_t>((block[i] | 0x20) - 'a');
+        const auto digit = static_cast<std::uint8_t>(block[i] - '0');
+        of_word[i] = static_cast<std::uint8_t>((letter < 26) | (digit < 10) | block[i] >> 7);
+    }
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < kBlock; i += 8) {
+        std::uint64_t eight;
+        std::memcpy(&eight, of_word + i, sizeof eight);
+        bits |= eight * kBytesToBits >> 56 << i;
+    }
+    return bits;
+}
+
+bool is_ascii(const std::uint8_t* block) {
+    std::uint8_t all = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) all |= block[i];
+    return all < 0x80;
 }
 
 bool is_blank(std::uint32_t character) {
@@ -54,6 +79,13 @@ struct Part {
     Vocabulary words;  // of the numbers, if these are words
 };
 
+/// How a part is read, and what a thread keeps meanwhile.
+struct PartReader {
+    PassageForm form;
+    bool with_places;
+    std::string folding;
+};
+
 std::vector<Part> divided(const Documents& documents) {
     constexpr std::uint64_t kBytes = 1 << 22;  // enough for most words to come several times
     std::vector<Part> parts;
@@ -70,8 +102,9 @@ std::vector<Part> divided(const Documents& documents) {
 }
 
 /// Returns the number of characters.
-std::uint64_t read_characters(Bytes text, const CharacterLengths& lengths, const PassageForm& form,
+std::uint64_t read_characters(Bytes text, const CharacterLengths& lengths, PartReader& reader,
                               Part& symbols, Stop stop) {
+    const PassageForm& form = reader.form;
     bool after_blank = false;
     std::uint64_t characters = 0;
     for (std::size_t at = 0; at < text.size(); ++characters) {
@@ -81,53 +114,75 @@ std::uint64_t read_characters(Bytes text, const CharacterLengths& lengths, const
         if (form.fold_blanks && is_blank(character)) {
             character = ' ';
             if (after_blank) {
-                ++symbols.lengths.back();
+                if (reader.with_places) ++symbols.lengths.back();
                 continue;
             }
         }
         after_blank = form.fold_blanks && character == ' ';
         symbols.numbers.push_back(character);
+        if (!reader.with_places) continue;
         symbols.starts.push_back(static_cast<std::uint32_t>(characters));
         symbols.lengths.push_back(1);
     }
     return characters;
 }
 
-/// Calls word(bytes, start, characters) for each word.
+/// Calls word(begin, end, ascii) for each word. Each byte between words is a character; `ascii` says
+/// that those of the word are, too. Ends early when stopped.
 template <class Word>
-std::uint64_t each_word(Bytes text, const CharacterLengths& lengths, Stop stop, const Word& word) {
-    std::uint64_t characters = 0;
+void each_word(Bytes text, Stop stop, const Word& word) {
     std::size_t begin = 0;
-    std::uint64_t start = 0;
-    bool within = false;
-    for (std::size_t at = 0; at < text.size(); ++characters) {
-        if (characters % (1 << 20) == (1 << 20) - 1 && stop()) return characters;
-        const std::size_t before = at;
-        const bool letter = is_letter_or_digit(next_character(text, lengths, at));
-        if (letter && !within) begin = before, start = characters;
-        if (!letter && within) word(text.subspan(begin, before - begin), start, characters - start);
-        within = letter;
+    bool within = false, ascii = true;
+    for (std::size_t at = 0; at < text.size(); at += kBlock) {
+        if (at % kLookEvery == 0 && stop()) return;
+        std::uint8_t last[kBlock] = {};
+        const std::uint8_t* block = last;
+        if (text.size() - at >= kBlock)
+            block = &text[at];
+        else
+            std::memcpy(last, &text[at], text.size() - at);
+        const std::uint64_t bits = word_bits(block);
+        const bool block_is_ascii = is_ascii(block);
+        ascii &= block_is_ascii;
+        for (std::uint64_t changes = bits ^ (bits << 1 | within); changes != 0;
+             changes &= changes - 1) {
+            const auto place = static_cast<unsigned>(std::countr_zero(changes));
+            if (bits >> place & 1) {
+                begin = at + place;
+                ascii = block_is_ascii;
+            } else {
+                word(begin, at + place, ascii);
+            }
+        }
+        within = bits >> (kBlock - 1);
     }
-    if (within) word(text.subspan(begin), start, characters - start);
-    return characters;
+    if (within) word(begin, text.size(), ascii);
 }
 
 /// Numbers of words are of the part alone. Returns the number of characters.
-std::uint64_t read_words(Bytes text, const CharacterLengths& lengths, const PassageForm& form,
+std::uint64_t read_words(Bytes text, const CharacterLengths& lengths, PartReader& reader,
                          Part& symbols, Stop stop) {
-    std::string folding;
-    const auto add = [&](Bytes word, std::uint64_t start, std::uint64_t length) {
+    std::uint64_t characters = 0;
+    std::size_t end_before = 0;
+    each_word(text, stop, [&](std::size_t begin, std::size_t end, bool ascii) {
+        const Bytes word = text.subspan(begin, end - begin);
         std::string_view spelled(reinterpret_cast<const char*>(word.data()), word.size());
-        if (form.fold_case) {
-            folding.assign(spelled);
-            for (char& c : folding) c = static_cast<char>(folded(static_cast<std::uint8_t>(c)));
-            spelled = folding;
+        if (reader.form.fold_case) {
+            reader.folding.assign(spelled);
+            for (char& c : reader.folding)
+                c = static_cast<char>(folded(static_cast<std::uint8_t>(c)));
+            spelled = reader.folding;
         }
-        symbols.numbers.push_back(symbols.words.add(spelled));
-        symbols.starts.push_back(static_cast<std::uint32_t>(start));
+        symbols.numbers.push_back(symbols.words.add(spelled, stop));
+        if (!reader.with_places) return;
+        const std::size_t length = ascii ? word.size() : count_characters(word, lengths, stop);
+        characters += begin - end_before;
+        symbols.starts.push_back(static_cast<std::uint32_t>(characters));
         symbols.lengths.push_back(static_cast<std::uint32_t>(length));
-    };
-    return each_word(text, lengths, stop, add);
+        characters += length;
+        end_before = end;
+    });
+    return characters + text.size() - end_before;
 }
 
 }  // namespace
@@ -176,7 +231,7 @@ Status PassageTexts::set_narrow(const Documents& documents, Execution& execution
     return index_documents(execution.stop());
 }
 
-Status PassageTexts::set(const Documents& documents, const PassageForm& form,
+Status PassageTexts::set(const Documents& documents, const PassageForm& form, bool with_places,
                          Execution& execution) {
     return status_or_exception([&]() -> Status {
         const Stop stop = execution.stop();
@@ -190,16 +245,17 @@ Status PassageTexts::set(const Documents& documents, const PassageForm& form,
             GPUTEXT_TRY(look_at_characters(documents, execution, narrow));
             if (narrow) return set_narrow(documents, execution);
         }
+        with_places &= !plain;
         std::vector<Part> parts = divided(documents);
         execution.begin_phase("reading characters", parts.size());
         GPUTEXT_TRY(execution.parallel_for(parts.size(), [&](std::size_t i, unsigned) -> Status {
             Part& part = parts[i];
+            PartReader reader{form, with_places, {}};
             const auto read = form.unit == PassageUnit::words ? read_words : read_characters;
             for (std::size_t d = part.first; d < part.end; ++d) {
                 characters_[d] =
-                    read(bytes_of(documents, d), documents.characters, form, part, stop);
+                    read(bytes_of(documents, d), documents.characters, reader, part, stop);
                 begins_[d + 1] = part.numbers.size();
-                if (plain) part.starts.clear(), part.lengths.clear();
                 if (stop()) return Status::cancelled();
             }
             return {};
@@ -219,7 +275,7 @@ Status PassageTexts::set(const Documents& documents, const PassageForm& form,
             parts[i].words = Vocabulary();
         }
         numbers_.resize(symbols);
-        if (!plain) {
+        if (with_places) {
             starts_.resize(symbols);
             lengths_.resize(symbols);
         }
@@ -228,7 +284,7 @@ Status PassageTexts::set(const Documents& documents, const PassageForm& form,
             if (form.unit == PassageUnit::words)
                 for (std::uint32_t& number : parts[i].numbers) number = numbers_of[i][number];
             std::ranges::copy(parts[i].numbers, numbers_.begin() + at);
-            if (!plain) {
+            if (with_places) {
                 std::ranges::copy(parts[i].starts, starts_.begin() + at);
                 std::ranges::copy(parts[i].lengths, lengths_.begin() + at);
             }

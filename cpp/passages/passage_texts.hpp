@@ -38,8 +38,10 @@ struct Place {
 class PassageTexts {
 public:
     /// O(bytes) time. A byte a symbol where all characters have one byte and nothing is folded,
-    /// else 4, and with folding or words 8 more. Errors: cancelled; out_of_memory.
-    Status set(const Documents& documents, const PassageForm& form, Execution& execution);
+    /// else 4, and with folding or words 8 more for the places. Errors: cancelled;
+    /// out_of_memory.
+    Status set(const Documents& documents, const PassageForm& form, bool with_places,
+               Execution& execution);
 
     std::size_t documents() const { return begins_.size() - 1; }
     std::uint64_t symbols() const { return begins_.back(); }
@@ -52,6 +54,7 @@ public:
     const std::uint8_t* bytes() const { return bytes_.data(); }
     const std::uint32_t* numbers() const { return numbers_.data(); }
 
+    // Of texts with places
     /// `length` is at least 1.
     Place place(std::size_t document, std::uint64_t first, std::uint64_t length) const;
     /// Characters of a document.
@@ -68,7 +71,7 @@ private:
     /// The document of each so many symbols' first one, and the last document.
     std::vector<std::uint32_t> documents_of_blocks_;
     // Of a symbol: the characters before it in its document, and those it takes; empty where a
-    // symbol is a character.
+    // symbol is a character, and without places.
     std::vector<std::uint32_t> starts_, lengths_;
 };
 

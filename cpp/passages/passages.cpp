@@ -4,14 +4,11 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <string_view>
 #include <tuple>
 
 #include "cpp/base/exception_status.hpp"
-#include "cpp/base/hash_table.hpp"
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/base/vocabulary.hpp"
 
 namespace gputext {
 namespace {
@@ -83,7 +80,8 @@ public:
 
 private:
     Status take(std::span<const std::uint64_t> windows, unsigned worker);
-    std::uint64_t count_pairs(std::vector<Member>& members) const;
+    /// False when stopped.
+    bool count_pairs(std::vector<Member>& members, std::uint64_t& pairs) const;
     Status list_pairs(std::span<const Member> members, std::vector<SharedPassage>& found);
 
     const PassageTexts& texts_;
@@ -132,6 +130,8 @@ Status PairSearch<Symbol>::take(std::span<const std::uint64_t> windows, unsigned
     std::size_t document = texts_.document_of(windows[0]);
     bool all_alike = true;
     for (const std::uint64_t symbol : windows) {
+        if (members.size() % kLookEvery == kLookEvery - 1 && execution_.stop_requested())
+            return Status::cancelled();
         if (symbol >= texts_.begin(document + 1)) document = texts_.document_of(symbol);
         const bool is_begin = symbol == texts_.begin(document);
         const std::uint64_t before =
@@ -140,7 +140,8 @@ Status PairSearch<Symbol>::take(std::span<const std::uint64_t> windows, unsigned
         all_alike &= before == members[0].before;
     }
     if (all_alike) return {};
-    const std::uint64_t pairs = count_pairs(members);
+    std::uint64_t pairs = 0;
+    if (!count_pairs(members, pairs)) return Status::cancelled();
     // What is over the most is only counted.
     if (count_.fetch_add(pairs) + pairs > most_) return {};
     return list_pairs(members, found_[worker]);
@@ -148,22 +149,23 @@ Status PairSearch<Symbol>::take(std::span<const std::uint64_t> windows, unsigned
 
 /// Of different documents and with different symbols before.
 template <class Symbol>
-std::uint64_t PairSearch<Symbol>::count_pairs(std::vector<Member>& members) const {
+bool PairSearch<Symbol>::count_pairs(std::vector<Member>& members, std::uint64_t& pairs) const {
     const auto document = [](const Member& member) { return member.document; };
     const auto before = [](const Member& member) { return member.before; };
     const auto both = [](const Member& member) {
         return std::pair(member.before, member.document);
     };
     const auto all = [](const Member&) { return 0; };
-    std::uint64_t pairs = pairs_in_common(members, parameters_, all);
+    pairs = pairs_in_common(members, parameters_, all);
     // With two tables none is of one document.
     if (!parameters_.two_tables) pairs -= pairs_in_common(members, parameters_, document);
-    std::ranges::sort(members, {}, [](const Member& member) {
-        return std::tuple(member.before, member.document, member.symbol);
-    });
+    const auto less = [](const Member& a, const Member& b) {
+        return std::tie(a.before, a.document, a.symbol) < std::tie(b.before, b.document, b.symbol);
+    };
+    if (!stoppable_sort(members.begin(), members.end(), less, execution_.stop())) return false;
     pairs -= pairs_in_common(members, parameters_, before);
     if (!parameters_.two_tables) pairs += pairs_in_common(members, parameters_, both);
-    return pairs;
+    return true;
 }
 
 template <class Symbol>
@@ -218,7 +220,6 @@ public:
         std::atomic_ref<std::uint64_t>(words_[place / 64])
             .fetch_or(std::uint64_t{1} << place % 64, std::memory_order_relaxed);
     }
-    bool get(std::uint64_t place) const { return words_[place / 64] >> place % 64 & 1; }
     /// The first one that is set from `place` on, or one at or after `end`.
     std::uint64_t next(std::uint64_t place, std::uint64_t end) const {
         while (place < end) {
@@ -254,18 +255,24 @@ Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
                 }
                 // Its own document is none of the others.
                 if (documents < others + !parameters.two_tables) return {};
-                for (const std::uint64_t symbol : windows)
-                    if (symbol < end_of_first) bits.set(symbol);
+                for (std::size_t i = 0; i < windows.size() && windows[i] < end_of_first; ++i) {
+                    if (i % kLookEvery == kLookEvery - 1 && execution.stop_requested())
+                        return Status::cancelled();
+                    bits.set(windows[i]);
+                }
                 return {};
             }));
         std::vector<SharedStretch> stretches;
         const std::size_t documents = parameters.two_tables ? parameters.split : texts.documents();
         execution.begin_phase("joining windows", documents);
+        std::size_t windows = 0;
         for (std::size_t d = 0; d < documents; ++d) {
             GPUTEXT_TRY(execution.checkpoint());
             const std::uint64_t end = texts.begin(d + 1);
             for (std::uint64_t at = bits.next(texts.begin(d), end); at < end;
                  at = bits.next(at + 1, end)) {
+                if (++windows % kLookEvery == 0 && execution.stop_requested())
+                    return Status::cancelled();
                 // The next window is of the same stretch.
                 if (!stretches.empty() && stretches.back().document == d &&
                     at + parameters.length ==
@@ -292,146 +299,6 @@ std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& st
         joined.back().symbols = std::max(joined.back().symbols, end - joined.back().symbol);
     }
     return joined;
-}
-
-// ---- Passages with their counts ----
-
-namespace {
-
-template <class Symbol>
-class PassageCounts {
-public:
-    PassageCounts(const PassageTexts& texts, const Symbol* symbols,
-                  const SharedWindowsParameters& parameters,
-                  const std::vector<SharedStretch>& stretches, Execution& execution)
-        : texts_(texts),
-          symbols_(symbols),
-          parameters_(parameters),
-          stretches_(stretches),
-          execution_(execution),
-          begins_(texts.symbols()),
-          numbers_(stretches.size()) {}
-
-    Result<std::vector<CommonPassage>> run() {
-        GPUTEXT_TRY(find_passages());
-        const WindowGroup count = [&](std::span<const std::uint64_t> windows, unsigned) {
-            return count_places(windows);
-        };
-        GPUTEXT_TRY(each_shared_window(texts_, parameters_, execution_, count));
-        return std::move(passages_);
-    }
-
-private:
-    /// What is left of a document from a symbol on.
-    std::span<const Symbol> rest(std::uint64_t symbol) const {
-        const std::uint64_t end = texts_.begin(texts_.document_of(symbol) + 1);
-        return {symbols_ + symbol, static_cast<std::size_t>(end - symbol)};
-    }
-    std::span<const Symbol> symbols_of(const SharedStretch& stretch) const {
-        return {symbols_ + stretch.symbol, static_cast<std::size_t>(stretch.symbols)};
-    }
-
-    Status find_passages();
-    Status count_places(std::span<const std::uint64_t> windows);
-
-    const PassageTexts& texts_;
-    const Symbol* symbols_;
-    const SharedWindowsParameters& parameters_;
-    const std::vector<SharedStretch>& stretches_;
-    Execution& execution_;
-    WindowBits begins_;  // of passages
-    HashTable<NumberSlot> numbers_;
-    std::vector<CommonPassage> passages_;
-    /// By the symbol that the passage's first stretch begins with; stretches ascend by it.
-    std::vector<std::uint64_t> first_symbols_;
-};
-
-template <class Symbol>
-Status PassageCounts<Symbol>::find_passages() {
-    for (std::uint32_t i = 0; i < stretches_.size(); ++i) {
-        if (i % 256 == 0 && execution_.stop_requested()) return Status::cancelled();
-        const std::span<const Symbol> symbols = symbols_of(stretches_[i]);
-        const std::string_view bytes(reinterpret_cast<const char*>(symbols.data()),
-                                     symbols.size_bytes());
-        NumberSlot& slot =
-            numbers_.find(Vocabulary::hash_of(bytes), [&](const NumberSlot& other) {
-                return std::ranges::equal(
-                    symbols_of(stretches_[passages_[other.number].stretch]), symbols);
-            });
-        if (!slot.free()) continue;
-        slot.number = static_cast<std::uint32_t>(passages_.size());
-        passages_.push_back({i, 0, 0});
-        first_symbols_.push_back(stretches_[i].symbol);
-        begins_.set(stretches_[i].symbol);
-    }
-    return {};
-}
-
-/// A passage stands where its first window does and is followed by the rest of it: with the windows
-/// sorted by what follows them, these are neighbors.
-template <class Symbol>
-Status PassageCounts<Symbol>::count_places(std::span<const std::uint64_t> windows) {
-    std::vector<std::size_t> passages;
-    std::uint64_t longest = 0, shortest = UINT64_MAX;
-    for (const std::uint64_t symbol : windows) {
-        if (!begins_.get(symbol)) continue;
-        const auto at = std::ranges::lower_bound(first_symbols_, symbol);
-        passages.push_back(static_cast<std::size_t>(at - first_symbols_.begin()));
-        const std::uint64_t symbols = stretches_[passages_[passages.back()].stretch].symbols;
-        longest = std::max(longest, symbols);
-        shortest = std::min(shortest, symbols);
-    }
-    if (passages.empty()) return {};
-    // Where a document ends before the shortest one could, there is none.
-    std::vector<std::uint64_t> sorted;
-    for (const std::uint64_t symbol : windows)
-        if (rest(symbol).size() >= shortest) sorted.push_back(symbol);
-    const auto followed = [&](std::uint64_t symbol) {
-        const std::span<const Symbol> all = rest(symbol);
-        return all.first(std::min<std::size_t>(all.size(), longest));
-    };
-    const auto less = [&](std::uint64_t a, std::uint64_t b) {
-        return std::ranges::lexicographical_compare(followed(a), followed(b));
-    };
-    if (!stoppable_sort(sorted.begin(), sorted.end(), less, execution_.stop(), longest))
-        return Status::cancelled();
-    std::vector<std::size_t> documents;
-    for (const std::size_t number : passages) {
-        if (execution_.stop_requested()) return Status::cancelled();
-        CommonPassage& passage = passages_[number];
-        const std::span<const Symbol> wanted = symbols_of(stretches_[passage.stretch]);
-        const auto begin_of = [&](std::uint64_t symbol) {
-            const std::span<const Symbol> all = rest(symbol);
-            return all.first(std::min(all.size(), wanted.size()));
-        };
-        const auto begin =
-            std::partition_point(sorted.begin(), sorted.end(), [&](std::uint64_t symbol) {
-                return std::ranges::lexicographical_compare(begin_of(symbol), wanted);
-            });
-        const auto end = std::partition_point(begin, sorted.end(), [&](std::uint64_t symbol) {
-            return std::ranges::equal(begin_of(symbol), wanted);
-        });
-        documents.clear();
-        for (auto at = begin; at != end; ++at) documents.push_back(texts_.document_of(*at));
-        std::ranges::sort(documents);
-        passage.occurrences = documents.size();
-        passage.documents = static_cast<std::uint32_t>(
-            std::unique(documents.begin(), documents.end()) - documents.begin());
-    }
-    return {};
-}
-
-}  // namespace
-
-Result<std::vector<CommonPassage>> common_passages(const PassageTexts& texts,
-                                                   const SharedWindowsParameters& parameters,
-                                                   const std::vector<SharedStretch>& stretches,
-                                                   Execution& execution) {
-    return status_or_exception([&] {
-        return with_symbols(texts, [&](const auto* symbols) {
-            return PassageCounts(texts, symbols, parameters, stretches, execution).run();
-        });
-    });
 }
 
 }  // namespace gputext

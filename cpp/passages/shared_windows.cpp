@@ -67,9 +67,9 @@ public:
 
     /// `where` is a document or a table.
     void add(std::uint64_t hash, std::uint32_t where) { put(hash, where + std::uint64_t{1}, true); }
-    /// The same, but for grams that are not there yet.
-    void add_again(std::uint64_t hash, std::uint32_t where) {
-        put(hash, where + std::uint64_t{1}, false);
+    /// The same, but false for grams that are not there yet.
+    bool add_again(std::uint64_t hash, std::uint32_t where) {
+        return put(hash, where + std::uint64_t{1}, false);
     }
     /// A gram that found no room may be anywhere.
     bool shared(std::uint64_t hash) const {
@@ -85,18 +85,20 @@ private:
     static constexpr std::uint64_t kWhere = UINT32_MAX, kShared = UINT32_MAX;
     static constexpr std::size_t kProbes = 64;
 
-    void put(std::uint64_t hash, std::uint64_t one, bool may_be_new) {
+    /// Whether it is there, or may be for all that is known.
+    bool put(std::uint64_t hash, std::uint64_t one, bool may_be_new) {
         for (std::size_t probe = 0; probe < kProbes; ++probe) {
             std::atomic_ref<std::uint64_t> slot(slots_[place(hash, probe)]);
             std::uint64_t seen = slot.load(std::memory_order_relaxed);
             while (seen == 0 || same(seen, hash)) {
-                if (seen == 0 && !may_be_new) return;
+                if (seen == 0 && !may_be_new) return false;
                 const bool is_one = seen == 0 || (seen & kWhere) == one;
                 const std::uint64_t now = (hash & ~kWhere) | (is_one ? one : kShared);
-                if (now == seen) return;
-                if (slot.compare_exchange_weak(seen, now, std::memory_order_relaxed)) return;
+                if (now == seen) return true;
+                if (slot.compare_exchange_weak(seen, now, std::memory_order_relaxed)) return true;
             }
         }
+        return true;
     }
     std::size_t place(std::uint64_t hash, std::size_t probe) const {
         return (hash + probe) & (slots_.size() - 1);
@@ -106,10 +108,12 @@ private:
     std::vector<std::uint64_t> slots_;
 };
 
-/// Windows that follow each other and have the same least gram.
+/// Windows that follow each other and have the same least gram, or grams that are not in the other
+/// table.
 struct Sample {
     std::uint64_t hash;  // of the gram
-    std::uint64_t windows;
+    std::uint64_t windows : 63;
+    std::uint64_t absent : 1;
 };
 
 /// Windows that follow each other in a document, from one's first symbol on.
@@ -234,8 +238,12 @@ bool WindowSearch<Symbol>::sample(std::size_t document, std::vector<Sample>& sam
     const auto enter = [&](std::uint64_t at) {
         of_gram.enter(symbols_[at]);
         if (at - begin >= gram_) of_gram.leave(symbols_[at - gram_]);
-        if (at - begin + 1 >= gram_) least.push(of_gram.value());
+        if (grams_ > 1 && at - begin + 1 >= gram_) least.push(of_gram.value());
     };
+    // With two tables the larger one comes last.
+    const bool adds = !parameters_.two_tables || second_table(document) == second_is_smaller();
+    const std::uint32_t where = parameters_.two_tables ? second_table(document)
+                                                       : static_cast<std::uint32_t>(document);
     std::uint64_t at = begin;
     for (; at + 1 < begin + length; ++at) {
         if ((at - begin) % kLookEvery == kLookEvery - 1 && stop()) return false;
@@ -245,17 +253,23 @@ bool WindowSearch<Symbol>::sample(std::size_t document, std::vector<Sample>& sam
     for (; at < end; ++at) {
         if ((at - begin) % kLookEvery == kLookEvery - 1 && stop()) return false;
         enter(at);
-        if (!is_first && samples.back().hash == least.value()) {
+        const std::uint64_t hash = grams_ > 1 ? least.value() : of_gram.value();
+        const bool follows = !is_first && !samples.back().absent;
+        if (follows && samples.back().hash == hash) {
             ++samples.back().windows;
             continue;
         }
-        samples.push_back({least.value(), 1});
-        if (!parameters_.two_tables)
-            slots_.add(least.value(), static_cast<std::uint32_t>(document));
-        else if (second_table(document) == second_is_smaller())
-            slots_.add(least.value(), second_table(document));
-        else
-            slots_.add_again(least.value(), second_table(document));
+        if (adds) {
+            slots_.add(hash, where);
+        } else if (!slots_.add_again(hash, where)) {
+            if (is_first || follows)
+                samples.push_back({0, 1, 1});
+            else
+                ++samples.back().windows;
+            is_first = false;
+            continue;
+        }
+        samples.push_back({hash, 1, 0});
         is_first = false;
     }
     return true;
@@ -289,7 +303,7 @@ std::vector<Run> WindowSearch<Symbol>::candidates(std::size_t step) const {
         const std::uint64_t end = texts_.begin(d + 1);
         bool goes_on = false;
         for (std::uint64_t at = texts_.begin(d); at + parameters_.length <= end; ++sample) {
-            const bool shared = slots_.shared(sample->hash);
+            const bool shared = !sample->absent && slots_.shared(sample->hash);
             if (shared && goes_on)
                 runs.back().windows += sample->windows;
             else if (shared)

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/passages/rolling_hash.hpp"
 
@@ -23,6 +26,9 @@ class DistinctShingles {
 public:
     DistinctShingles(const Symbol* symbols, std::size_t length)
         : symbols_(symbols), length_(length) {}
+
+    /// Of the longest document until now.
+    static constexpr std::size_t kBytesOfSymbol = sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t);
 
     /// False when stopped. O(symbols log symbols), however long the shingles are.
     bool count(std::uint64_t begin, std::uint64_t end, Stop stop, std::uint32_t& distinct) {
@@ -47,6 +53,7 @@ private:
     };
 
     bool hash(std::uint64_t begin, std::uint64_t end, Stop stop) {
+        places_.reserve(end - begin + 1 - length_);
         RollingHash hash(length_);
         for (std::uint64_t at = begin; at < end; ++at) {
             if ((at - begin) % kLookEvery == kLookEvery - 1 && stop()) return false;
@@ -118,71 +125,145 @@ private:
     std::vector<std::uint32_t> before_;
 };
 
+/// Shingles that stand in several documents, as they are found.
+class FoundShingles {
+public:
+    FoundShingles(const PassageTexts& texts, unsigned workers, MemoryBudget& budget)
+        : texts_(texts), budget_(budget), found_(workers) {}
+
+    Status add(std::span<const std::uint64_t> symbols, unsigned worker) {
+        constexpr std::size_t kAtOnce = std::size_t{1} << 10;
+        Found& found = found_[worker];
+        const std::uint32_t token = next_.fetch_add(1);
+        for (const std::uint64_t symbol : symbols) {
+            if (found.shingles.size() == found.counted) {
+                GPUTEXT_TRY(budget_.take(kAtOnce * kBytes, kShingles));
+                found.counted += kAtOnce;
+            }
+            found.shingles.push_back({symbol, token});
+        }
+        return {};
+    }
+    /// Moves all to the sets of their documents. The sizes of sets with tokens are 1.
+    Status collect(SetCollection& sets, Execution& execution);
+
+    static constexpr const char* kShingles = "the shingles of texts";
+
+private:
+    struct Found {
+        std::vector<SharedShingle> shingles;
+        std::size_t counted = 0;
+    };
+    /// With the tokens, before and after each is there once.
+    static constexpr std::size_t kBytes = sizeof(SharedShingle) + 2 * sizeof(std::uint32_t);
+
+    const PassageTexts& texts_;
+    MemoryBudget& budget_;
+    std::vector<Found> found_;  // of each worker
+    std::atomic<std::uint32_t> next_{0};
+};
+
+Status FoundShingles::collect(SetCollection& sets, Execution& execution) {
+    const std::size_t count = texts_.documents();
+    execution.begin_phase("collecting shingles", found_.size() + 1);
+    std::vector<std::uint64_t> begins(count + 1);
+    for (const Found& part : found_) {
+        GPUTEXT_TRY(execution.checkpoint());
+        for (const SharedShingle& shingle : part.shingles)
+            ++begins[texts_.document_of(shingle.symbol) + 1];
+    }
+    for (std::size_t d = 0; d < count; ++d) begins[d + 1] += begins[d];
+    std::vector<std::uint32_t> tokens(begins.back());
+    std::vector<std::uint64_t> ends(begins.begin(), begins.end() - 1);
+    for (Found& part : found_) {
+        for (const SharedShingle& shingle : part.shingles)
+            tokens[ends[texts_.document_of(shingle.symbol)]++] = shingle.token;
+        part = {};
+        if (execution.stop_requested()) return Status::cancelled();
+    }
+    sets.begins.assign(1, 0);
+    sets.tokens.clear();
+    sets.sizes.assign(count, 0);
+    for (std::size_t d = 0; d < count; ++d) {
+        if (d % 1024 == 0 && execution.stop_requested()) return Status::cancelled();
+        const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d]);
+        const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d + 1]);
+        if (!stoppable_sort(begin, end, std::less<>(), execution.stop()))
+            return Status::cancelled();
+        sets.tokens.insert(sets.tokens.end(), begin, std::unique(begin, end));
+        sets.begins.push_back(sets.tokens.size());
+        sets.sizes[d] = begin != end;
+    }
+    return {};
+}
+
+/// Of the sets that have tokens: only they may be similar to others.
 template <class Symbol>
 Status count_shingles(const PassageTexts& texts, const Symbol* symbols, std::size_t length,
-                      Execution& execution, SetCollection& sets) {
+                      MemoryBudget& budget, Execution& execution, SetCollection& sets) {
+    struct Worker {
+        DistinctShingles<Symbol> shingles;
+        std::uint64_t longest = 0;
+    };
     constexpr std::size_t kDocumentsOfStep = 64;
     const std::size_t count = texts.documents();
-    sets.sizes.assign(count, 0);
-    std::vector<DistinctShingles<Symbol>> workers(execution.threads(),
-                                                  DistinctShingles<Symbol>(symbols, length));
+    std::vector<Worker> workers(execution.threads(), {{symbols, length}, 0});
     const std::size_t steps = (count + kDocumentsOfStep - 1) / kDocumentsOfStep;
     execution.begin_phase("counting shingles", steps);
-    return execution.parallel_for(steps, [&](std::size_t step, unsigned worker) -> Status {
+    return execution.parallel_for(steps, [&](std::size_t step, unsigned number) -> Status {
+        Worker& worker = workers[number];
         const std::size_t end = std::min(count, (step + 1) * kDocumentsOfStep);
-        for (std::size_t d = step * kDocumentsOfStep; d < end; ++d)
-            if (!workers[worker].count(texts.begin(d), texts.begin(d + 1), execution.stop(),
+        for (std::size_t d = step * kDocumentsOfStep; d < end; ++d) {
+            if (sets.sizes[d] == 0) continue;
+            if (const std::uint64_t size = texts.begin(d + 1) - texts.begin(d);
+                size > worker.longest) {
+                GPUTEXT_TRY(budget.take((size - worker.longest) * worker.shingles.kBytesOfSymbol,
+                                        FoundShingles::kShingles));
+                worker.longest = size;
+            }
+            if (!worker.shingles.count(texts.begin(d), texts.begin(d + 1), execution.stop(),
                                        sets.sizes[d]))
                 return Status::cancelled();
+        }
         return {};
     });
 }
 
 }  // namespace
 
+Status weigh_by_rarity(SetCollection& sets, Stop stop) {
+    return status_or_exception([&]() -> Status {
+        const auto weight_of = [&](std::uint32_t count) {
+            const double rarity = std::log(static_cast<double>(sets.size()) / count);
+            return static_cast<std::uint32_t>(std::lround(rarity * SetCollection::kWeightUnit));
+        };
+        // Counts first
+        for (std::size_t i = 0; i < sets.tokens.size(); ++i) {
+            if (i % kLookEvery == kLookEvery - 1 && stop()) return Status::cancelled();
+            if (sets.tokens[i] >= sets.weights.size()) sets.weights.resize(sets.tokens[i] + 1);
+            ++sets.weights[sets.tokens[i]];
+        }
+        for (std::uint32_t& weight : sets.weights) weight = weight_of(std::max(weight, 1u));
+        sets.lone_weight = sets.size() == 0 ? 0 : weight_of(1);
+        return {};
+    });
+}
+
 Status shingle_sets(const PassageTexts& texts, const SharedWindowsParameters& parameters,
                     Execution& execution, SetCollection& sets) {
     return status_or_exception([&]() -> Status {
+        MemoryBudget budget(parameters.memory_limit);
+        FoundShingles found(texts, execution.threads(), budget);
+        GPUTEXT_TRY(each_shared_window(
+            texts, parameters, execution,
+            [&](std::span<const std::uint64_t> symbols, unsigned worker) {
+                return found.add(symbols, worker);
+            }));
+        GPUTEXT_TRY(found.collect(sets, execution));
         const std::size_t length = parameters.length;
-        GPUTEXT_TRY(texts.narrow()
-                        ? count_shingles(texts, texts.bytes(), length, execution, sets)
-                        : count_shingles(texts, texts.numbers(), length, execution, sets));
-        std::vector<std::vector<SharedShingle>> found(execution.threads());
-        std::atomic<std::uint32_t> next{0};
-        const auto number = [&](std::span<const std::uint64_t> symbols, unsigned worker) -> Status {
-            const std::uint32_t token = next.fetch_add(1);
-            for (const std::uint64_t symbol : symbols) found[worker].push_back({symbol, token});
-            return {};
-        };
-        GPUTEXT_TRY(each_shared_window(texts, parameters, execution, number));
-        const std::size_t count = texts.documents();
-        execution.begin_phase("collecting shingles", found.size() + 1);
-        std::vector<std::uint64_t> begins(count + 1);
-        for (const std::vector<SharedShingle>& part : found) {
-            GPUTEXT_TRY(execution.checkpoint());
-            for (const SharedShingle& shingle : part)
-                ++begins[texts.document_of(shingle.symbol) + 1];
-        }
-        for (std::size_t d = 0; d < count; ++d) begins[d + 1] += begins[d];
-        std::vector<std::uint32_t> tokens(begins.back());
-        std::vector<std::uint64_t> ends(begins.begin(), begins.end() - 1);
-        for (std::vector<SharedShingle>& part : found) {
-            for (const SharedShingle& shingle : part)
-                tokens[ends[texts.document_of(shingle.symbol)]++] = shingle.token;
-            part = {};
-            if (execution.stop_requested()) return Status::cancelled();
-        }
-        sets.begins.assign(1, 0);
-        sets.tokens.clear();
-        for (std::size_t d = 0; d < count; ++d) {
-            if (d % 1024 == 0 && execution.stop_requested()) return Status::cancelled();
-            const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d]);
-            const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d + 1]);
-            std::sort(begin, end);
-            sets.tokens.insert(sets.tokens.end(), begin, std::unique(begin, end));
-            sets.begins.push_back(sets.tokens.size());
-        }
-        return {};
+        if (texts.narrow())
+            return count_shingles(texts, texts.bytes(), length, budget, execution, sets);
+        return count_shingles(texts, texts.numbers(), length, budget, execution, sets);
     });
 }
 

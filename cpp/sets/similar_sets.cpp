@@ -1,8 +1,10 @@
 #include "cpp/sets/similar_sets.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 
 #include "cpp/base/exception_status.hpp"
@@ -13,12 +15,21 @@ namespace gputext {
 namespace {
 
 /// Products of thresholds and sizes are off by less.
-constexpr double kRounding = 1e-9;
+constexpr double kRounding = 1e-9, kRelativeRounding = 1e-12;
+
+constexpr const char* kIndex = "the index of sets";
+constexpr const char* kPairs = "the pairs of sets";
 
 std::uint64_t up(double value) {
-    return static_cast<std::uint64_t>(std::max(1.0, std::ceil(value - kRounding)));
+    return static_cast<std::uint64_t>(std::max(1.0, std::ceil(value * (1 - kRelativeRounding) - kRounding)));
 }
 
+/// Whether a pair of a set is nearer than another one.
+bool nearer(const SimilarPair& a, const SimilarPair& b) {
+    return a.similarity != b.similarity ? a.similarity > b.similarity : a.second < b.second;
+}
+
+/// Sizes are sums of weights where tokens have some.
 class SetJoin {
 public:
     SetJoin(const SetCollection& sets, const SimilarSetsParameters& parameters,
@@ -26,7 +37,8 @@ public:
         : sets_(sets),
           parameters_(parameters),
           execution_(execution),
-          budget_(parameters.answer_limit),
+          budget_(parameters.memory_limit),
+          unit_(sets.weights.empty() ? 1 : SetCollection::kWeightUnit),
           workers_(execution.threads()) {}
 
     Result<SimilarPairs> run();
@@ -45,14 +57,21 @@ private:
     };
 
     Status order();
+    Status add_sizes();
     Status index();
     Status search(std::uint32_t rank, unsigned number);
     Status compare(std::uint32_t rank, std::uint32_t other, Worker& worker);
+    Status keep(const SimilarPair& pair, Worker& worker);
+    Status keep_nearest(const SimilarPair& pair);
+    Result<SimilarPairs> listed_pairs();
+    Result<SimilarPairs> nearest_pairs();
 
     bool side(std::uint32_t rank) const {
         return parameters_.two_tables && ranked_[rank] >= parameters_.split;
     }
-    std::uint64_t size(std::uint32_t rank) const { return sets_.sizes[ranked_[rank]]; }
+    std::uint64_t size(std::uint32_t rank) const { return sizes_[ranked_[rank]]; }
+    bool weighted() const { return !weights_.empty(); }
+    std::uint32_t weight(std::uint32_t token) const { return weighted() ? weights_[token] : 1; }
     std::span<const std::uint32_t> tokens(std::uint32_t rank) const {
         const std::uint32_t set = ranked_[rank];
         return std::span(tokens_).subspan(sets_.begins[set],
@@ -71,6 +90,9 @@ private:
     const SimilarSetsParameters& parameters_;
     Execution& execution_;
     MemoryBudget budget_;
+    double unit_;  // what a token of weight 1 counts
+    std::vector<std::uint64_t> sizes_;
+    std::vector<std::uint32_t> weights_;  // of renumbered tokens
     std::vector<std::uint32_t> ranked_;  // sets by size
     std::vector<std::uint32_t> tokens_;  // as in sets_, renumbered: rare ones first
     std::uint32_t token_count_ = 0;
@@ -78,6 +100,9 @@ private:
     std::vector<Posting> lists_[2];              // by rank
     std::atomic<std::uint64_t> count_{0};
     std::vector<Worker> workers_;
+    /// Of each set of the first table, the farthest one on top; each with one of the locks.
+    std::vector<std::vector<SimilarPair>> nearest_;
+    std::array<std::mutex, 64> locks_;
 };
 
 std::uint64_t SetJoin::least_common(std::uint64_t n) const {
@@ -92,7 +117,7 @@ std::uint64_t SetJoin::least_common(std::uint64_t n) const {
         case SetMeasure::overlap:
             break;
     }
-    return up(t);
+    return up(t * unit_);
 }
 
 std::uint64_t SetJoin::least_common(std::uint64_t n, std::uint64_t m) const {
@@ -108,7 +133,7 @@ std::uint64_t SetJoin::least_common(std::uint64_t n, std::uint64_t m) const {
         case SetMeasure::overlap:
             break;
     }
-    return up(t);
+    return up(t * unit_);
 }
 
 std::uint64_t SetJoin::least_size(std::uint64_t n) const {
@@ -123,29 +148,53 @@ std::uint64_t SetJoin::least_size(std::uint64_t n) const {
         case SetMeasure::overlap:
             break;
     }
-    return up(t);
+    return up(t * unit_);
 }
 
-/// Tokens that no other set has come first, and are not listed.
+/// Those behind them are too few. Tokens that no other set has come first, and are not listed.
 std::size_t SetJoin::prefix(std::uint32_t rank, std::uint64_t common) const {
-    const std::uint64_t n = size(rank), listed = tokens(rank).size(), alone = n - listed;
-    if (common > n) return 0;
-    const std::uint64_t first = n - common + 1;
-    return first <= alone ? 0 : static_cast<std::size_t>(std::min(first - alone, listed));
+    const std::span<const std::uint32_t> all = tokens(rank);
+    std::size_t first = all.size();
+    if (!weighted()) return common > first ? 0 : first + 1 - static_cast<std::size_t>(common);
+    for (std::uint64_t rest = 0; first > 0; --first) {
+        rest += weights_[all[first - 1]];
+        if (rest >= common) break;
+    }
+    return first;
+}
+
+Status SetJoin::add_sizes() {
+    sizes_.assign(sets_.sizes.begin(), sets_.sizes.end());
+    if (sets_.weights.empty()) return {};
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+        if (set % 1024 == 0 && execution_.stop_requested()) return Status::cancelled();
+        const std::span<const std::uint32_t> tokens = sets_[set];
+        if (tokens.empty()) continue;
+        sizes_[set] = (sizes_[set] - tokens.size()) * sets_.lone_weight;
+        for (const std::uint32_t token : tokens) sizes_[set] += sets_.weights[token];
+    }
+    return {};
 }
 
 /// Sets by size, tokens by their number of sets.
 Status SetJoin::order() {
     const Stop stop = execution_.stop();
     execution_.begin_phase("sorting sets", 1);
+    for (const std::uint32_t token : sets_.tokens) token_count_ = std::max(token_count_, token + 1);
+    constexpr std::size_t kBytesOfSet = sizeof(std::uint32_t) + sizeof(std::uint64_t);
+    constexpr std::size_t kBytesOfToken = 4 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
+    GPUTEXT_TRY(budget_.take(sets_.size() * (kBytesOfSet + execution_.threads()) +
+                                 sets_.tokens.size() * sizeof(std::uint32_t) +
+                                 token_count_ * kBytesOfToken,
+                             kIndex));
+    GPUTEXT_TRY(add_sizes());
     ranked_.resize(sets_.size());
     std::iota(ranked_.begin(), ranked_.end(), 0);
     const auto smaller = [&](std::uint32_t a, std::uint32_t b) {
-        return sets_.sizes[a] != sets_.sizes[b] ? sets_.sizes[a] < sets_.sizes[b] : a < b;
+        return sizes_[a] != sizes_[b] ? sizes_[a] < sizes_[b] : a < b;
     };
     if (!stoppable_sort(ranked_.begin(), ranked_.end(), smaller, stop))
         return Status::cancelled();
-    for (const std::uint32_t token : sets_.tokens) token_count_ = std::max(token_count_, token + 1);
     std::vector<std::uint32_t> counts(token_count_);
     for (const std::uint32_t token : sets_.tokens) ++counts[token];
     std::vector<std::uint32_t> by_count(token_count_), numbers(token_count_);
@@ -155,6 +204,8 @@ Status SetJoin::order() {
     };
     if (!stoppable_sort(by_count.begin(), by_count.end(), rarer, stop)) return Status::cancelled();
     for (std::uint32_t i = 0; i < token_count_; ++i) numbers[by_count[i]] = i;
+    if (!sets_.weights.empty())
+        for (const std::uint32_t token : by_count) weights_.push_back(sets_.weights[token]);
     tokens_.resize(sets_.tokens.size());
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (i % kLookEvery == 0 && stop()) return Status::cancelled();
@@ -195,6 +246,7 @@ Status SetJoin::index() {
             std::vector<std::uint64_t>& begins = list_begins_[table];
             if (pass == 0) {
                 std::partial_sum(begins.begin(), begins.end(), begins.begin());
+                GPUTEXT_TRY(budget_.take(begins.back() * sizeof(Posting), kIndex));
                 lists_[table].resize(begins.back());
             } else {
                 // They have moved to where the next token's begin.
@@ -230,7 +282,7 @@ Status SetJoin::search(std::uint32_t rank, unsigned number) {
             // This is the first common token: what follows it in both is all that there may be.
             const std::uint64_t most =
                 std::min(all.size() - place, tokens(posting->rank).size() - posting->place);
-            if (most < least_common(n, size(posting->rank))) continue;
+            if (!weighted() && most < least_common(n, size(posting->rank))) continue;
             worker.state[posting->rank] = kSeen;
             worker.seen.push_back(posting->rank);
         }
@@ -246,35 +298,61 @@ Status SetJoin::search(std::uint32_t rank, unsigned number) {
 }
 
 Status SetJoin::compare(std::uint32_t rank, std::uint32_t other, Worker& worker) {
-    constexpr std::size_t kPairsOfStep = 1 << 12;
     const std::span<const std::uint32_t> a = tokens(rank), b = tokens(other);
     const std::uint64_t least = least_common(size(rank), size(other));
-    std::uint64_t common = 0;
+    std::uint64_t common = 0, tokens_in_common = 0;
     for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-        if (common + std::min(a.size() - i, b.size() - j) < least) return {};
+        if (!weighted() && common + std::min(a.size() - i, b.size() - j) < least) return {};
         if (a[i] == b[j])
-            ++common, ++i, ++j;
+            common += weight(a[i]), ++tokens_in_common, ++i, ++j;
         else if (a[i] < b[j])
             ++i;
         else
             ++j;
     }
-    if (!(set_similarity(parameters_.measure, size(rank), size(other), common) >=
-          parameters_.threshold))
-        return {};
+    double similarity =
+        set_similarity(parameters_.measure, size(rank), size(other), common);
+    if (parameters_.measure == SetMeasure::overlap) similarity /= unit_;
+    if (!(similarity >= parameters_.threshold)) return {};
+    const auto [first, second] = std::minmax(ranked_[rank], ranked_[other]);
+    const SimilarPair pair{first, second, static_cast<std::uint32_t>(tokens_in_common), similarity};
+    return parameters_.nearest > 0 ? keep_nearest(pair) : keep(pair, worker);
+}
+
+Status SetJoin::keep(const SimilarPair& pair, Worker& worker) {
+    constexpr std::size_t kPairsOfStep = 1 << 11;
     // What is over the most is only counted.
     if (count_.fetch_add(1, std::memory_order_relaxed) >= parameters_.most_pairs) return {};
     if (worker.pairs.size() == worker.counted) {
-        GPUTEXT_TRY(budget_.take(2 * kPairsOfStep * sizeof(SimilarPair), "the pairs of sets"));
+        GPUTEXT_TRY(budget_.take(2 * kPairsOfStep * sizeof(SimilarPair), kPairs));
         worker.counted += kPairsOfStep;
     }
-    const auto [first, second] = std::minmax(ranked_[rank], ranked_[other]);
-    worker.pairs.push_back({first, second, static_cast<std::uint32_t>(common)});
+    worker.pairs.push_back(pair);
+    return {};
+}
+
+Status SetJoin::keep_nearest(const SimilarPair& pair) {
+    const std::lock_guard lock(locks_[pair.first % locks_.size()]);
+    std::vector<SimilarPair>& kept = nearest_[pair.first];
+    if (kept.size() < parameters_.nearest) {
+        GPUTEXT_TRY(budget_.take(2 * sizeof(SimilarPair), kPairs));
+        kept.push_back(pair);
+    } else if (nearer(pair, kept.front())) {
+        std::ranges::pop_heap(kept, nearer);
+        kept.back() = pair;
+    } else {
+        return {};
+    }
+    std::ranges::push_heap(kept, nearer);
     return {};
 }
 
 Result<SimilarPairs> SetJoin::run() {
     constexpr std::size_t kSetsOfStep = 64;
+    if (parameters_.nearest > 0) {
+        GPUTEXT_TRY(budget_.take(parameters_.split * sizeof nearest_[0], kPairs));
+        nearest_.resize(parameters_.split);
+    }
     GPUTEXT_TRY(order());
     GPUTEXT_TRY(index());
     const std::size_t steps = (ranked_.size() + kSetsOfStep - 1) / kSetsOfStep;
@@ -286,6 +364,10 @@ Result<SimilarPairs> SetJoin::run() {
     };
     execution_.begin_phase("comparing sets", steps);
     GPUTEXT_TRY(execution_.parallel_for(steps, search_step));
+    return parameters_.nearest > 0 ? nearest_pairs() : listed_pairs();
+}
+
+Result<SimilarPairs> SetJoin::listed_pairs() {
     Result<SimilarPairs> answer{SimilarPairs()};
     std::vector<SimilarPair>& pairs = (*answer).pairs;
     (*answer).count = count_;
@@ -300,6 +382,20 @@ Result<SimilarPairs> SetJoin::run() {
     };
     if (!stoppable_sort(pairs.begin(), pairs.end(), less, execution_.stop()))
         return Status::cancelled();
+    return answer;
+}
+
+Result<SimilarPairs> SetJoin::nearest_pairs() {
+    Result<SimilarPairs> answer{SimilarPairs()};
+    for (const std::vector<SimilarPair>& kept : nearest_) (*answer).count += kept.size();
+    if ((*answer).count > parameters_.most_pairs) return answer;
+    std::vector<SimilarPair>& pairs = (*answer).pairs;
+    pairs.reserve((*answer).count);
+    for (std::size_t set = 0; set < nearest_.size(); ++set) {
+        if (set % 1024 == 0 && execution_.stop_requested()) return Status::cancelled();
+        std::ranges::sort_heap(nearest_[set], nearer);
+        pairs.insert(pairs.end(), nearest_[set].begin(), nearest_[set].end());
+    }
     return answer;
 }
 

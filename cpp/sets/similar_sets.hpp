@@ -21,7 +21,8 @@
 
 namespace gputext {
 
-/// Of two sets of n and m tokens, c of which are common. Of an empty set and any other one: 0.
+/// Of two sets of n and m tokens, c of which are common; where tokens have weights, these are their
+/// sums. Of an empty set and any other one: 0.
 enum class SetMeasure : std::uint8_t {
     jaccard,      // c / (n + m - c)
     containment,  // c / min(n, m)
@@ -37,27 +38,32 @@ struct SimilarSetsParameters {
     /// With two tables, the first `split` sets are the first one's, and a pair is one of each.
     bool two_tables = false;
     std::size_t split = 0;
+    /// With two tables: of each set of the first one only so many pairs, the most similar ones and
+    /// of equal ones those whose second set comes first; 0 for all.
+    std::size_t nearest = 0;
     std::uint64_t most_pairs = UINT64_MAX;
-    /// Bytes that the pairs may take.
-    std::size_t answer_limit = SIZE_MAX;
+    /// Bytes that the join may take.
+    std::size_t memory_limit = SIZE_MAX;
 };
 
 struct SimilarPair {
     std::uint32_t first, second;
-    std::uint32_t common;
+    std::uint32_t common;  // tokens
+    double similarity;
 };
 
 struct SimilarPairs {
-    std::vector<SimilarPair> pairs;  // by the first and the second set
+    /// By the first and the second set, or the most similar ones of the first set first.
+    std::vector<SimilarPair> pairs;
     /// How many there are; where these are more than the most that are wanted, the list is empty.
     std::uint64_t count = 0;
 };
 
 /// The pairs with a similarity of at least the threshold, the set that comes first being the first
 /// one. Time: O(tokens log tokens), some nanoseconds for each pair of sets with a common token among
-/// their first ones, and O(tokens of both sets) for those that may be similar. Memory: 16 bytes a
-/// token, 8 bytes a set and thread, 24 bytes a pair. Errors: cancelled; out_of_memory;
-/// memory_limit.
+/// their first ones, and O(tokens of both sets) for those that may be similar. Memory: 4 bytes a
+/// token and 8 for each of the first ones, 32 bytes a distinct token, 12 bytes a set and 1 by thread,
+/// 48 bytes a pair. Errors: cancelled; out_of_memory; memory_limit.
 Result<SimilarPairs> similar_sets(const SetCollection& sets,
                                   const SimilarSetsParameters& parameters, Execution& execution);
 

@@ -19,6 +19,8 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
+    "The inner query must give an id and a document of type text or bytea, in this order.";
+const char* const kWantedWithSignatures =
     "The inner query must give an id, a document of type text or bytea, and optionally its "
     "signature of type "
     "ctph, in this order.";
@@ -42,13 +44,13 @@ bool is_ctph(Oid type) {
     return info.fn_addr == gputext_ctph_in;
 }
 
-void check_types(TupleDesc columns) {
+void check_types(TupleDesc columns, const WantedColumns& wanted) {
     const Oid document = base_type_of_column(columns, 1);
     if (!is_document(document))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the documents of the inner query are of type %s, not text or bytea",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
-                        errdetail("%s", kWanted),
+                        errdetail("%s", wanted.detail),
                         is_document(base_type_of_column(columns, 0))
                             ? errhint("Write the id before the document, as in SELECT id, body.")
                             : errhint("Other types can be cast in the inner query, as in "
@@ -57,7 +59,7 @@ void check_types(TupleDesc columns) {
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the signatures of the inner query are of type %s, not ctph",
                                format_type_be(TupleDescAttr(columns, 2)->atttypid)),
-                        errdetail("%s", kWanted)));
+                        errdetail("%s", wanted.detail)));
 }
 
 /// Documents, as gputextd may keep them.
@@ -106,7 +108,10 @@ public:
           ids_(queries.done == 0 ? rows_.ids : rows_.second_ids),
           begin_(rows_.values.size()) {}
 
-    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
+    WantedColumns wanted_columns() const override {
+        if (rows_.takes_signatures) return {2, 3, kWantedWithSignatures};
+        return {2, 2, kWanted};
+    }
     void check_columns(TupleDesc columns) override;
     int versioned_column() const override { return 1; }
     bool takes_any_order() const override { return true; }
@@ -144,7 +149,7 @@ void check_kind(bool binary, const DocumentQueries& queries) {
 }
 
 void DocumentReceiver::check_columns(TupleDesc columns) {
-    check_types(columns);
+    check_types(columns, wanted_columns());
     const bool binary = base_type_of_column(columns, 1) == BYTEAOID;
     check_kind(binary, queries_);
     rows_.binary = binary;
@@ -220,17 +225,13 @@ void DocumentReceiver::finish() {
 
 }  // namespace
 
-void run_document_query(const InnerQuery& query, DocumentRows& rows) {
-    auto* const queries = make_owned<DocumentQueries>(CurrentMemoryContext, rows, 1u);
-    DocumentReceiver receiver(*queries);
-    run_inner_query(query, receiver);
-}
-
-void run_document_queries(const InnerQuery& first, const InnerQuery& second, DocumentRows& rows) {
-    auto* const queries = make_owned<DocumentQueries>(CurrentMemoryContext, rows, 2u);
-    for (const InnerQuery& query : {first, second}) {
-        DocumentReceiver receiver(*queries);
-        run_inner_query(query, receiver);
+void run_document_queries(const InnerQueries& queries, DocumentRows& rows) {
+    auto* const shared =
+        make_owned<DocumentQueries>(CurrentMemoryContext, rows, queries.two ? 2u : 1u);
+    for (const InnerQuery* query : {&queries.first, &queries.second}) {
+        if (shared->done == shared->count) break;
+        DocumentReceiver receiver(*shared);
+        run_inner_query(*query, receiver);
     }
 }
 

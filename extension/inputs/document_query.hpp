@@ -9,8 +9,8 @@
 
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/documents.hpp"
+#include "extension/inputs/inner_queries.hpp"
 #include "extension/order/row_ids.hpp"
-#include "extension/queries/inner_query.hpp"
 #include "extension/values/laid_out_bytes.hpp"
 #include "extension/values/stored_values.hpp"
 
@@ -18,11 +18,14 @@ namespace gputext {
 
 /// Documents with their ids and perhaps their signatures, of one inner query or of two.
 struct DocumentRows {
-    DocumentRows(const IdType& id_type, std::size_t memory_limit)
-        : ids(id_type, memory_limit),
+    DocumentRows(const IdType& id_type, bool may_have_signatures, std::size_t memory_limit)
+        : takes_signatures(may_have_signatures),
+          ids(id_type, memory_limit),
           second_ids(id_type, memory_limit),
           values(memory_limit),
           laid_out(memory_limit) {}
+
+    const bool takes_signatures;  // as the third column
 
     RowIds ids, second_ids;  // the documents of the second query follow those of the first
     /// The documents' bytes: as they were collected where all of them are there, or laid out.
@@ -65,14 +68,11 @@ struct DocumentRows {
     }
 };
 
-/// Packs the rows (id, document [, signature]) of the query into `rows`, by their ids where the
-/// query has no order of its own, showing meanwhile how many there are. Documents are read in
-/// parallel workers. Documents that are null are left out, with one NOTICE. Raises an error for
-/// other columns, and what run_inner_query() raises.
-void run_document_query(const InnerQuery& query, DocumentRows& rows);
-
-/// The same of two queries, each in its own order. Also raises an error where one gives texts and
-/// the other bytea.
-void run_document_queries(const InnerQuery& first, const InnerQuery& second, DocumentRows& rows);
+/// Packs the rows (id, document [, signature]) of the query, or of both, into `rows`, by their ids
+/// where a query has no order of its own, showing meanwhile how many there are. Documents are read
+/// in parallel workers. Documents that are null are left out, with one NOTICE. Raises an error for
+/// other columns, where one query gives texts and the other bytea, and what run_inner_query()
+/// raises.
+void run_document_queries(const InnerQueries& queries, DocumentRows& rows);
 
 }  // namespace gputext

@@ -121,9 +121,13 @@ static bool comparable(const RecordType& a, const RecordType& b, bool equality) 
     return a.form == b.form && (a.form != RecordForm::output || a.type == b.type);
 }
 
+bool RecordColumn::fits(TupleDesc columns, int column) const {
+    return comparable(record_type_of(columns, column), type_, compares_equality());
+}
+
 void RecordColumn::begin_rows(TupleDesc columns, int column) {
     const RecordType type = record_type_of(columns, column);
-    if (begun_ && !comparable(type, type_, compares_equality()))
+    if (begun_ && !fits(columns, column))
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
                  errmsg("column \"%s\" is of type %s among the second records, which cannot be "

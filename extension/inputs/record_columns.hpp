@@ -62,6 +62,8 @@ public:
     bool is_field() const { return comparison_ != nullptr; }
     std::uint64_t bytes() const { return bytes_.size() + begins_.size(); }
 
+    /// Whether values of that column can be compared with those of the query before.
+    bool fits(TupleDesc columns, int column) const;
     /// Before the rows of a query, whose column of that number it is. Raises an error for values
     /// that the comparison does not apply to, or that are of another kind than those of the query
     /// before.

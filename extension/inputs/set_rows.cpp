@@ -3,12 +3,14 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 }
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/order/row_order.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/types/column_types.hpp"
 
 namespace gputext {
 
@@ -17,7 +19,8 @@ namespace {
 /// Sets are numbered with 32 bits.
 constexpr std::size_t kMostSets = PG_UINT32_MAX - 1;
 
-const char* const kWanted = "The inner query must give an id and a text or an array, in this order.";
+const char* const kWanted =
+    "The inner query must give an id and a text, an array or a tsvector, in this order.";
 
 }  // namespace
 
@@ -41,24 +44,39 @@ public:
 private:
     SetRows& rows_;
     RowIds& ids_;
+    bool lexemes_ = false;  // of tsvector
 };
 
 void SetReceiver::check_columns(TupleDesc columns) {
-    const RecordType type = record_type_of(columns, 1);
-    if (type.kind() != FieldKind::text && type.kind() != FieldKind::set)
+    const Oid type = TupleDescAttr(columns, 1)->atttypid;
+    lexemes_ = base_type_of_column(columns, 1) == TSVECTOROID;
+    if (lexemes_) {
+        columns = CreateTupleDescCopy(columns);
+        TupleDescAttr(columns, 1)->atttypid = TEXTARRAYOID;
+    }
+    const FieldKind kind = record_type_of(columns, 1).kind();
+    if (kind != FieldKind::text && kind != FieldKind::set)
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("the sets of the inner query are of type %s, neither texts nor arrays",
-                        format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                 errmsg("the sets of the inner query are of type %s, neither texts, arrays nor "
+                        "tsvector",
+                        format_type_be(type)),
                  errdetail("%s", kWanted),
-                 type.type == TSVECTOROID
-                     ? errhint("Its lexemes are an array, as in tsvector_to_array(words).")
-                     : errhint("Other types can be cast in the inner query, as in body::text.")));
-    if (&ids_ == &rows_.second_ids_ && type.kind() != rows_.kind_)
+                 errhint("Other types can be cast in the inner query, as in body::text.")));
+    const bool second = &ids_ == &rows_.second_ids_;
+    if (second && kind != rows_.kind_)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("texts cannot be compared with arrays"),
-                        errhint("Give texts, or arrays, in both inner queries.")));
-    rows_.kind_ = type.kind();
+                        errmsg("texts cannot be compared with arrays or tsvector"),
+                        errhint("Give sets of one kind in both inner queries.")));
+    if (second && !rows_.column_.fits(columns, 1))
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the old sets are of type %s, which cannot be compared with the type "
+                               "of the new ones, %s",
+                               format_type_be(type), format_type_be(rows_.type_)),
+                        errhint("Cast both to one type in the inner queries, as in %s::text[].",
+                                quote_identifier(NameStr(TupleDescAttr(columns, 1)->attname)))));
+    rows_.kind_ = kind;
+    rows_.type_ = type;
     rows_.column_.begin_rows(columns, 1);
 }
 
@@ -67,7 +85,9 @@ void SetReceiver::take_row(const Datum* values, const bool* nulls) {
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("there are more than %zu sets", kMostSets)));
     ids_.append(values[0]);
-    rows_.column_.append(values, nulls);
+    const Datum lexemes[] = {
+        0, lexemes_ ? DirectFunctionCall1(tsvector_to_array, values[1]) : Datum{0}};
+    rows_.column_.append(lexemes_ ? lexemes : values, nulls);
     show_rows(rows_.size(), rows_.bytes());
 }
 
@@ -85,14 +105,14 @@ void SetRows::end_rows(RowIds& ids, bool ordered) {
     });
 }
 
-void SetRows::read(const InnerQuery& first, const InnerQuery* second) {
+void SetRows::read(const InnerQueries& queries) {
     {
         SetReceiver receiver(*this, ids_);
-        run_inner_query(first, receiver);
+        run_inner_query(queries.first, receiver);
     }
-    if (second != nullptr) {
+    if (queries.two) {
         SetReceiver receiver(*this, second_ids_);
-        run_inner_query(*second, receiver);
+        run_inner_query(queries.second, receiver);
     }
     column_.finish();
 }

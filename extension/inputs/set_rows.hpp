@@ -1,4 +1,5 @@
-// extension/inputs/set_rows.hpp - reads texts or arrays as sets, with their ids
+// extension/inputs/set_rows.hpp - reads texts, arrays or the lexemes of tsvector as sets, with their
+// ids
 
 #pragma once
 
@@ -8,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "extension/inputs/inner_queries.hpp"
 #include "extension/inputs/record_columns.hpp"
 #include "extension/order/row_ids.hpp"
-#include "extension/queries/inner_query.hpp"
 
 namespace gputext {
 
-/// The rows (id, text or array) of an inner query or of two, those of the second behind those of the
+/// The rows (id; text, array or tsvector) of an inner query or of two, those of the second behind those of the
 /// first. Functions raise errors, but for those that say so.
 class SetRows {
 public:
@@ -27,12 +28,12 @@ public:
     /// Runs the query, or both, showing meanwhile how many rows there are. Rows with a null are left
     /// out, with a NOTICE. Raises an error for other columns, for texts beside arrays, and what
     /// run_inner_query() raises.
-    void read(const InnerQuery& first, const InnerQuery* second);
+    void read(const InnerQueries& queries);
 
     std::size_t size() const { return ids_.size() + second_ids_.size(); }
     /// Rows of the first query.
     std::size_t split() const { return ids_.size(); }
-    /// Whether they are arrays, and not texts.
+    /// Whether they are arrays, or lexemes, and not texts.
     bool arrays() const { return kind_ == FieldKind::set; }
     std::uint64_t bytes() const { return column_.bytes(); }
     /// What was read, in no order.
@@ -58,6 +59,7 @@ private:
 
     RowIds ids_, second_ids_;
     FieldKind kind_ = FieldKind::text;
+    Oid type_ = InvalidOid;  // of the query that ran last
     RecordColumn column_;
     std::vector<std::uint32_t> order_;  // empty where rows came in their order
 };

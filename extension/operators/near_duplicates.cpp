@@ -23,8 +23,7 @@ enum class NearDuplicateForm { pairs, groups, between };
 /// What a call's arguments say.
 struct NearDuplicatesArguments {
     NearDuplicateForm form;
-    InnerQuery query;
-    InnerQuery old_query;  // of the form between, whose other query gives the new documents
+    InnerQueries queries;
     NearDuplicateParameters parameters;
     bool chooses_mode;  // mode auto: that of the parameters is set when the documents are known
 };
@@ -34,7 +33,7 @@ class NearDuplicatesComputation : public Computation {
 public:
     NearDuplicatesComputation(const NearDuplicatesArguments& arguments, IdType id_type,
                               std::size_t memory_limit)
-        : rows(id_type, memory_limit), arguments_(arguments) {}
+        : rows(id_type, true, memory_limit), arguments_(arguments) {}
 
     DocumentRows rows;
     NearDuplicates answer;
@@ -88,16 +87,7 @@ std::optional<NearDuplicateMode> mode_argument(const Arguments& given) {
 NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm form) {
     NearDuplicatesArguments arguments{};
     arguments.form = form;
-    const bool between = form == NearDuplicateForm::between;
-    arguments.query.sql = given.text(between ? "new_docs" : "docs");
-    arguments.query.id_type = id_type_argument(given);
-    if (between) {
-        arguments.query.id_type_place = {"the inner queries", true};
-        arguments.old_query = arguments.query;
-        arguments.old_query.sql = given.text("old_docs");
-        arguments.query.among = " among the new documents";
-        arguments.old_query.among = " among the old documents";
-    }
+    arguments.queries = inner_queries_argument(given, "docs", "documents");
     arguments.parameters.threshold = threshold_argument(given);
     const std::optional<NearDuplicateMode> mode = mode_argument(given);
     arguments.parameters.mode = mode.value_or(NearDuplicateMode::exact);
@@ -109,11 +99,8 @@ NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm
 }
 
 void NearDuplicatesComputation::read() {
-    if (arguments_.form != NearDuplicateForm::between) {
-        run_document_query(arguments_.query, rows);
-        return;
-    }
-    run_document_queries(arguments_.query, arguments_.old_query, rows);
+    run_document_queries(arguments_.queries, rows);
+    if (!arguments_.queries.two) return;
     // Without new documents all are on one side, too, but behind no split.
     const std::size_t split = rows.ids.size() > 0 ? rows.ids.size() : rows.extents.size();
     arguments_.parameters.split = static_cast<std::uint32_t>(split);
@@ -178,7 +165,7 @@ Status NearDuplicatesComputation::keep(Result<NearDuplicates> result, Stop stop)
 NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& arguments,
                                              SetCall& set) {
     NearDuplicatesComputation* work = make_owned<NearDuplicatesComputation>(
-        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
+        set.context(), arguments, id_type_of(arguments.queries.first.id_type), host_memory_limit());
     work->read();
     set.times().lap("reading rows");
     work->estimate();

@@ -30,8 +30,7 @@ enum class PassagesForm { pairs, common, coverage };
 /// What a call's arguments say.
 struct PassagesArguments {
     PassagesForm form;
-    InnerQuery query;
-    InnerQuery old_query;  // with two tables
+    InnerQueries queries;
     PassageForm texts;
     SharedWindowsParameters windows;
     std::size_t others = 1;  // documents that a window has to stand in beside its own
@@ -42,7 +41,7 @@ struct PassagesArguments {
 class PassagesComputation final : public HostComputation {
 public:
     PassagesComputation(const PassagesArguments& given, IdType id_type, std::size_t limit)
-        : arguments(given), rows(id_type, limit), memory_limit_(limit) {}
+        : arguments(given), rows(id_type, false, limit), memory_limit_(limit) {}
 
     PassagesArguments arguments;
     DocumentRows rows;
@@ -81,16 +80,8 @@ std::size_t others_argument(const Arguments& given, bool two_tables) {
 PassagesArguments read_arguments(const Arguments& given, PassagesForm form) {
     PassagesArguments arguments{};
     arguments.form = form;
-    const bool two_tables = given.has("new_docs");
-    arguments.query.sql = given.text(two_tables ? "new_docs" : "docs");
-    arguments.query.id_type = id_type_argument(given);
-    if (two_tables) {
-        arguments.query.id_type_place = {"the inner queries", true};
-        arguments.old_query = arguments.query;
-        arguments.old_query.sql = given.text("old_docs");
-        arguments.query.among = " among the new documents";
-        arguments.old_query.among = " among the old documents";
-    }
+    arguments.queries = inner_queries_argument(given, "docs", "documents");
+    const bool two_tables = arguments.queries.two;
     arguments.windows.two_tables = two_tables;
     if (given.is_null("min_length"))
         ereport(ERROR,
@@ -108,12 +99,8 @@ PassagesArguments read_arguments(const Arguments& given, PassagesForm form) {
 }
 
 void PassagesComputation::read() {
-    if (!arguments.windows.two_tables) {
-        run_document_query(arguments.query, rows);
-    } else {
-        run_document_queries(arguments.query, arguments.old_query, rows);
-        arguments.windows.split = rows.ids.size();
-    }
+    run_document_queries(arguments.queries, rows);
+    if (arguments.queries.two) arguments.windows.split = rows.ids.size();
     if (arguments.form == PassagesForm::common && rows.binary)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("common_passages needs documents of type text, not bytea"),
@@ -139,7 +126,7 @@ Status PassagesComputation::find_pairs(Execution& execution) {
 }
 
 Status PassagesComputation::compute(Execution& execution) {
-    GPUTEXT_TRY(texts.set(documents(), arguments.texts, execution));
+    GPUTEXT_TRY(texts.set(documents(), arguments.texts, true, execution));
     if (arguments.form == PassagesForm::pairs) return find_pairs(execution);
     Result<std::vector<SharedStretch>> found =
         shared_stretches(texts, arguments.windows, arguments.others, execution);
@@ -150,7 +137,10 @@ Status PassagesComputation::compute(Execution& execution) {
         return {};
     }
     Result<std::vector<CommonPassage>> passages =
-        common_passages(texts, arguments.windows, stretches, execution);
+        common_passages(texts, stretches, memory_limit_, execution);
+    if (passages.status().code() == ErrorCode::memory_limit)
+        return {ErrorCode::memory_limit, passages.status().message(),
+                "Raise min_length or min_documents, or gputext.host_memory_limit."};
     if (!passages.ok()) return passages.status();
     common = *std::move(passages);
     return {};
@@ -289,7 +279,7 @@ Datum answer(FunctionCallInfo fcinfo, PassagesForm form) {
     const PassagesArguments arguments = read_arguments(Arguments(fcinfo), form);
     SetCall set(fcinfo, names[static_cast<std::size_t>(form)]);
     auto* const work = make_owned<PassagesComputation>(
-        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
+        set.context(), arguments, id_type_of(arguments.queries.first.id_type), host_memory_limit());
     work->read();
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());

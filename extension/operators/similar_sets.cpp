@@ -22,11 +22,11 @@ namespace {
 
 /// What a call's arguments say.
 struct SimilarSetsArguments {
-    InnerQuery query;
-    InnerQuery old_query;  // with two tables
+    InnerQueries queries;
     SimilarSetsParameters sets;
     PassageForm texts;
     std::size_t shingle = 0;
+    bool by_rarity = false;
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
@@ -71,21 +71,22 @@ SetMeasure measure_argument(const Arguments& given) {
     pg_unreachable();
 }
 
-double threshold_argument(const Arguments& given, SetMeasure measure) {
+double threshold_argument(const Arguments& given, SetMeasure measure, bool by_rarity) {
     if (given.is_null("threshold"))
         ereport(ERROR,
                 (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
                  errhint("The type of the ids is given by its name, as in "
                          "id_type => NULL::integer.")));
     const double threshold = given.number("threshold");
-    const bool counts = measure == SetMeasure::overlap;
+    const bool is_share = measure != SetMeasure::overlap, counts = !is_share && !by_rarity;
     const double least = counts ? 1 : std::numeric_limits<double>::min();
-    if (!(threshold >= least && threshold <= (counts ? 1e9 : 1)))
+    if (!(threshold >= least && threshold <= (is_share ? 1 : 1e9)))
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                 counts ? errmsg("threshold must be at least 1 with measure 'overlap', not %g",
-                                 threshold)
-                        : errmsg("threshold must be above 0 and at most 1, not %g", threshold),
+                 counts     ? errmsg("threshold must be at least 1 with measure 'overlap', not %g",
+                                     threshold)
+                 : is_share ? errmsg("threshold must be above 0 and at most 1, not %g", threshold)
+                            : errmsg("threshold must be above 0, not %g", threshold),
                  counts ? errhint("It counts common elements.")
                         : errhint("All pairs of sets would have at least 0.")));
     return threshold;
@@ -93,28 +94,22 @@ double threshold_argument(const Arguments& given, SetMeasure measure) {
 
 SimilarSetsArguments read_arguments(const Arguments& given) {
     SimilarSetsArguments arguments{};
-    const bool two_tables = given.has("new_sets");
-    arguments.query.sql = given.text(two_tables ? "new_sets" : "sets");
-    arguments.query.id_type = id_type_argument(given);
-    if (two_tables) {
-        arguments.query.id_type_place = {"the inner queries", true};
-        arguments.old_query = arguments.query;
-        arguments.old_query.sql = given.text("old_sets");
-        arguments.query.among = " among the new ones";
-        arguments.old_query.among = " among the old ones";
-    }
-    arguments.sets.two_tables = two_tables;
+    arguments.queries = inner_queries_argument(given, "sets", "sets");
+    arguments.sets.two_tables = arguments.queries.two;
     arguments.sets.measure = measure_argument(given);
-    arguments.sets.threshold = threshold_argument(given, arguments.sets.measure);
+    arguments.by_rarity = given.flag("idf");
+    arguments.sets.threshold =
+        threshold_argument(given, arguments.sets.measure, arguments.by_rarity);
+    if (arguments.queries.two && !given.is_null("k")) arguments.sets.nearest = given.count("k");
     arguments.sets.most_pairs = max_pairs_argument(given);
-    arguments.sets.answer_limit = host_memory_limit();
+    arguments.sets.memory_limit = host_memory_limit();
     arguments.shingle = given.count("shingle");
     arguments.texts = passage_form_argument(given);
     return arguments;
 }
 
 void SimilarSetsComputation::read() {
-    rows.read(arguments.query, arguments.sets.two_tables ? &arguments.old_query : nullptr);
+    rows.read(arguments.queries);
     arguments.sets.split = rows.split();
     database_characters();  // known before threads ask for them
 }
@@ -130,13 +125,18 @@ Status SimilarSetsComputation::make_shingles(Execution& execution) {
     }
     PassageTexts texts;
     GPUTEXT_TRY(texts.set({values.bytes.bytes, extents, database_characters()}, arguments.texts,
-                          execution));
-    return shingle_sets(texts,
-                        {.length = arguments.shingle,
-                         .two_tables = arguments.sets.two_tables,
-                         .split = arguments.sets.split,
-                         .memory_limit = memory_limit_},
-                        execution, sets);
+                          false, execution));
+    // How many sets have a shingle is known where it need not be in both tables.
+    const bool two_tables = arguments.sets.two_tables && !arguments.by_rarity;
+    const Status made = shingle_sets(texts,
+                                     {.length = arguments.shingle,
+                                      .two_tables = two_tables,
+                                      .split = arguments.sets.split,
+                                      .memory_limit = memory_limit_},
+                                     execution, sets);
+    if (made.code() != ErrorCode::memory_limit) return made;
+    return {ErrorCode::memory_limit, made.message(),
+            "Raise shingle, as longer ones are rarer, or gputext.host_memory_limit."};
 }
 
 /// Of arrays, in the order of rows.
@@ -157,6 +157,7 @@ Status SimilarSetsComputation::make_sets(Execution& execution) {
 
 Status SimilarSetsComputation::compute(Execution& execution) {
     GPUTEXT_TRY(rows.arrays() ? make_sets(execution) : make_shingles(execution));
+    if (arguments.by_rarity) GPUTEXT_TRY(weigh_by_rarity(sets, execution.stop()));
     Result<SimilarPairs> found = similar_sets(sets, arguments.sets, execution);
     if (found.status().code() == ErrorCode::memory_limit)
         return {ErrorCode::memory_limit, found.status().message(),
@@ -175,15 +176,12 @@ void put_pairs(const SimilarSetsComputation& work, SetCall& set) {
     for (std::size_t i = 0; i < work.answer.pairs.size(); ++i) {
         if (i % 1024 == 0) CHECK_FOR_INTERRUPTS();
         const SimilarPair& pair = work.answer.pairs[i];
-        const std::uint32_t first = work.sets.sizes[pair.first];
-        const std::uint32_t second = work.sets.sizes[pair.second];
         Datum values[6] = {work.rows.id(pair.first),
                            work.rows.id(pair.second),
-                           Float8GetDatum(set_similarity(work.arguments.sets.measure, first, second,
-                                                         pair.common)),
+                           Float8GetDatum(pair.similarity),
                            Int32GetDatum(static_cast<int32>(pair.common)),
-                           Int32GetDatum(static_cast<int32>(first)),
-                           Int32GetDatum(static_cast<int32>(second))};
+                           Int32GetDatum(static_cast<int32>(work.sets.sizes[pair.first])),
+                           Int32GetDatum(static_cast<int32>(work.sets.sizes[pair.second]))};
         set.put(values, nulls);
     }
 }
@@ -192,7 +190,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     const SimilarSetsArguments arguments = read_arguments(Arguments(fcinfo));
     SetCall set(fcinfo, "similar_sets");
     auto* const work = make_owned<SimilarSetsComputation>(
-        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
+        set.context(), arguments, id_type_of(arguments.queries.first.id_type), host_memory_limit());
     work->read();
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());

@@ -99,7 +99,7 @@ Result<PassagePairs> pairs_of(const PassageTexts& texts, const Case& one, unsign
 PassageTexts texts_of(const DocumentTexts& documents, const PassageForm& form = {}) {
     PassageTexts texts;
     Execution execution(2);
-    const Status status = texts.set(documents.view(), form, execution);
+    const Status status = texts.set(documents.view(), form, true, execution);
     EXPECT_TRUE(status.ok()) << status.message();
     return texts;
 }
@@ -209,7 +209,7 @@ TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
         };
         for (const Stretch& stretch : expected) common.insert(text_of(stretch));
         const Result<std::vector<CommonPassage>> passages =
-            common_passages(texts, one.parameters, *found, execution);
+            common_passages(texts, *found, SIZE_MAX, execution);
         ASSERT_TRUE(passages.ok());
         ASSERT_EQ(passages->size(), common.size());
         for (const CommonPassage& passage : *passages) {
@@ -224,6 +224,30 @@ TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
             EXPECT_EQ(passage.occurrences, occurrences) << text;
         }
     }
+}
+
+TEST(CommonPassages, TakeNoMoreMemoryThanAllowed) {
+    const std::string text(1000, 'a');
+    const DocumentTexts documents({text, text + 'b', text + text});
+    const PassageTexts texts = texts_of(documents);
+    Execution execution(2);
+    SharedWindowsParameters parameters;
+    parameters.length = 50;
+    const auto stretches = shared_stretches(texts, parameters, 1, execution);
+    ASSERT_TRUE(stretches.ok());
+    const auto found = [&](std::size_t limit) {
+        return common_passages(texts, *stretches, limit, execution);
+    };
+    EXPECT_EQ(found(10000).status().code(), ErrorCode::memory_limit);
+    const Result<std::vector<CommonPassage>> passages = found(40000);
+    ASSERT_TRUE(passages.ok());
+    ASSERT_EQ(passages->size(), 2u);
+    EXPECT_EQ((*passages)[0].documents, 3u);
+    EXPECT_EQ((*passages)[0].occurrences, 1003u);
+    EXPECT_EQ((*passages)[1].documents, 1u);
+    EXPECT_EQ((*passages)[1].occurrences, 1u);
+    execution.request_stop();
+    EXPECT_EQ(found(40000).status().code(), ErrorCode::cancelled);
 }
 
 TEST(PassageTexts, HavePlacesInCharacters) {

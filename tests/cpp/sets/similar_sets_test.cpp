@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
@@ -48,12 +52,49 @@ SetCollection collection_of(const Sets& sets, bool leave_out) {
     return collection;
 }
 
-using Pairs = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+/// The number of common tokens, and the similarity.
+using Pairs =
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, double>>;
 
-std::uint32_t common_of(const std::set<std::uint32_t>& a, const std::set<std::uint32_t>& b) {
-    std::uint32_t common = 0;
-    for (const std::uint32_t token : a) common += b.count(token) != 0;
+/// What a token counts, in whole numbers.
+using Weights = std::map<std::uint32_t, std::uint64_t>;
+
+Weights weights_of(const Sets& sets, bool by_rarity) {
+    std::map<std::uint32_t, int> counts;
+    for (const auto& set : sets)
+        for (const std::uint32_t token : set) ++counts[token];
+    Weights weights;
+    for (const auto& [token, count] : counts)
+        weights[token] = !by_rarity ? 1
+                                    : static_cast<std::uint64_t>(std::round(
+                                          std::log(static_cast<double>(sets.size()) / count) * 65536));
+    return weights;
+}
+
+std::uint64_t sum_of(const std::set<std::uint32_t>& set, const Weights& weights) {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t token : set) sum += weights.at(token);
+    return sum;
+}
+
+std::set<std::uint32_t> common_of(const std::set<std::uint32_t>& a,
+                                  const std::set<std::uint32_t>& b) {
+    std::set<std::uint32_t> common;
+    std::ranges::set_intersection(a, b, std::inserter(common, common.end()));
     return common;
+}
+
+/// Only so many of each first set.
+Pairs nearest_of(const Pairs& pairs, std::size_t nearest) {
+    std::map<std::uint32_t, std::set<std::pair<double, std::uint32_t>>> of_first;
+    for (const auto& [sets, pair] : pairs) of_first[sets.first].insert({-pair.second, sets.second});
+    Pairs kept;
+    for (const auto& [first, others] : of_first) {
+        std::size_t taken = 0;
+        for (const auto& [similarity, second] : others)
+            if (taken++ < nearest) kept[{first, second}] = pairs.at({first, second});
+    }
+    return kept;
 }
 
 TEST(SimilarSets, AreThoseOfTheDefinitionOnRandomSets) {
@@ -61,32 +102,47 @@ TEST(SimilarSets, AreThoseOfTheDefinitionOnRandomSets) {
     for (std::size_t i = 0; i < testing::rounds<std::size_t>(testing::kSanitized ? 300 : 2000);
          ++i) {
         const Sets sets = random_sets(random);
-        const SetCollection collection = collection_of(sets, random.below(2) == 0);
+        SetCollection collection = collection_of(sets, random.below(2) == 0);
+        Execution execution(1 + static_cast<unsigned>(random.below(3)));
+        const bool by_rarity = random.below(2) == 0;
+        const Weights weights = weights_of(sets, by_rarity);
+        if (by_rarity) {
+            ASSERT_TRUE(weigh_by_rarity(collection, execution.stop()).ok());
+        }
         SimilarSetsParameters parameters;
         parameters.measure = static_cast<SetMeasure>(random.below(4));
-        parameters.threshold = parameters.measure == SetMeasure::overlap
-                                   ? 1 + static_cast<double>(random.below(8))
-                                   : static_cast<double>(1 + random.below(20)) / 20;
+        const bool overlap = parameters.measure == SetMeasure::overlap;
+        parameters.threshold = overlap ? 1 + static_cast<double>(random.below(8))
+                                       : static_cast<double>(1 + random.below(20)) / 20;
         parameters.two_tables = random.below(2) == 0;
         if (parameters.two_tables) parameters.split = random.below(sets.size() + 1);
+        if (parameters.two_tables) parameters.nearest = random.below(4);
         Pairs expected;
         for (std::uint32_t a = 0; a < sets.size(); ++a)
             for (std::uint32_t b = a + 1; b < sets.size(); ++b) {
                 if (parameters.two_tables && (a >= parameters.split || b < parameters.split))
                     continue;
-                const std::uint32_t common = common_of(sets[a], sets[b]);
-                if (set_similarity(parameters.measure, sets[a].size(), sets[b].size(), common) >=
-                    parameters.threshold)
-                    expected[{a, b}] = common;
+                const std::set<std::uint32_t> common = common_of(sets[a], sets[b]);
+                double similarity =
+                    set_similarity(parameters.measure, sum_of(sets[a], weights),
+                                   sum_of(sets[b], weights), sum_of(common, weights));
+                if (overlap && by_rarity) similarity /= 65536;
+                if (similarity >= parameters.threshold)
+                    expected[{a, b}] = {static_cast<std::uint32_t>(common.size()), similarity};
             }
-        Execution execution(1 + static_cast<unsigned>(random.below(3)));
+        if (parameters.nearest > 0) expected = nearest_of(expected, parameters.nearest);
         const Result<SimilarPairs> found = similar_sets(collection, parameters, execution);
         ASSERT_TRUE(found.ok()) << found.status().message();
         Pairs pairs;
         for (const SimilarPair& pair : found->pairs)
-            EXPECT_TRUE(pairs.insert({{pair.first, pair.second}, pair.common}).second);
+            EXPECT_TRUE(pairs
+                            .insert({{pair.first, pair.second}, {pair.common, pair.similarity}})
+                            .second);
         ASSERT_EQ(pairs, expected) << "case " << i;
         EXPECT_EQ(found->count, expected.size());
+        EXPECT_TRUE(std::ranges::is_sorted(found->pairs, {}, [&](const SimilarPair& pair) {
+            return std::tuple(pair.first, parameters.nearest > 0 ? -pair.similarity : 0, pair.second);
+        }));
         if (expected.empty()) continue;
         parameters.most_pairs = expected.size() - 1;
         const Result<SimilarPairs> counted = similar_sets(collection, parameters, execution);
@@ -113,13 +169,17 @@ TEST(SimilarSets, EndWhenStopped) {
 }
 
 TEST(SimilarSets, TakeNoMoreMemoryThanAllowed) {
+    const SetCollection sets = collection_of(Sets(50, {1, 2, 3}), false);
     SimilarSetsParameters parameters;
-    parameters.answer_limit = 1000;
     Execution execution(1);
-    EXPECT_EQ(similar_sets(collection_of(Sets(50, {1, 2, 3}), false), parameters, execution)
-                  .status()
-                  .code(),
-              ErrorCode::memory_limit);
+    const auto error = [&](std::size_t limit) {
+        parameters.memory_limit = limit;
+        const Status status = similar_sets(sets, parameters, execution).status();
+        EXPECT_EQ(status.code(), ErrorCode::memory_limit);
+        return status.message();
+    };
+    EXPECT_TRUE(error(100).starts_with("the index of sets would take"));
+    EXPECT_TRUE(error(10000).starts_with("the pairs of sets would take"));
 }
 
 // ---- Shingles ----
@@ -145,7 +205,7 @@ TEST(ShingleSets, HaveEachShingleOnce) {
         ASSERT_TRUE(texts
                         .set({reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
                               CharacterLengths::utf8()},
-                             form, execution)
+                             form, random.below(2) == 0, execution)
                         .ok());
         const std::size_t length = 1 + random.below(6);
         const SharedWindowsParameters parameters = {
@@ -161,7 +221,7 @@ TEST(ShingleSets, HaveEachShingleOnce) {
             for (std::size_t at = 0; at + length <= documents[d].size(); ++at)
                 shingles[d].insert(documents[d].substr(at, length));
         for (std::size_t a = 0; a < documents.size(); ++a) {
-            EXPECT_EQ(sets.sizes[a], shingles[a].size());
+            EXPECT_EQ(sets.sizes[a], sets[a].empty() ? 0 : shingles[a].size());
             for (std::size_t b = 0; b < documents.size(); ++b) {
                 const bool one_table = (a < parameters.split) == (b < parameters.split);
                 if (a == b || (parameters.two_tables && one_table)) continue;
@@ -190,7 +250,7 @@ SetCollection shingles_of(const std::vector<std::string>& documents, std::size_t
     EXPECT_TRUE(texts
                     .set({reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
                           CharacterLengths::utf8()},
-                         {}, execution)
+                         {}, false, execution)
                     .ok());
     EXPECT_TRUE(shingle_sets(texts, {.length = length, .memory_limit = 1 << 20}, execution, sets).ok());
     return sets;
@@ -201,7 +261,34 @@ TEST(ShingleSets, TellLongShinglesOfRepetitionsApart) {
     const SetCollection sets = shingles_of(
         {dashes, dashes + 'x' + dashes, word + word + word, dashes.substr(0, 999)}, 1000);
     EXPECT_EQ(sets.sizes, (std::vector<std::uint32_t>{1, 1001, 0, 0}));
-    EXPECT_EQ(shingles_of({word + word + word}, 12).sizes, std::vector<std::uint32_t>{8});
+    const std::string words = word + word + word;
+    EXPECT_EQ(shingles_of({words, words}, 12).sizes, (std::vector<std::uint32_t>{8, 8}));
+}
+
+TEST(ShingleSets, TakeNoMoreMemoryThanAllowed) {
+    const std::string text(100000, '-');
+    const auto error = [&](const std::vector<std::string>& documents, std::size_t limit) {
+        std::string bytes;
+        std::vector<Extent> extents;
+        for (const std::string& document : documents) {
+            extents.push_back({bytes.size(), document.size()});
+            bytes += document;
+        }
+        Execution execution(1);
+        PassageTexts texts;
+        SetCollection sets;
+        EXPECT_TRUE(texts
+                        .set({reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
+                              CharacterLengths::utf8()},
+                             {}, false, execution)
+                        .ok());
+        return shingle_sets(texts, {.length = 90000, .memory_limit = limit}, execution, sets).code();
+    };
+    // 20,002 shingles that both have, and 200,000 symbols to count
+    EXPECT_EQ(error({text, text}, 1 << 18), ErrorCode::memory_limit);
+    EXPECT_EQ(error({text, text}, 1 << 20), ErrorCode::memory_limit);
+    EXPECT_EQ(error({text, text}, 1 << 23), ErrorCode::ok);
+    EXPECT_EQ(error({text, std::string(100000, '=')}, 1 << 10), ErrorCode::ok);
 }
 
 /// Polynomials modulo a power of two have the same value for a Thue-Morse word and for the one with

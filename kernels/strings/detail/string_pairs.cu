@@ -26,7 +26,12 @@ static_assert(kBlockRows == kWarps * kWarpRows);
 constexpr unsigned kHalves = 2 * kProducts;             // rows of a lane
 constexpr int kNever = INT_MIN / 2;
 constexpr unsigned kMaskWords = 8;
-constexpr unsigned kKinds = 32, kCountsOfKind = 8;      // of symbols
+/// Bits of a mask that count its excess, so that a product also gives the smaller of two; the others
+/// are what strings share.
+constexpr unsigned kExcessBits = 8;
+constexpr unsigned kSharedBits = 32 * kMaskWords - kExcessBits;
+/// Few different symbols are counted farther than many. Codes of so many bits are few.
+constexpr unsigned kFewBits = 5;
 constexpr double kFar = INFINITY;
 /// More than all that is rounded where a bound follows from a limit.
 constexpr double kSlack = 1e-6;
@@ -51,7 +56,9 @@ struct Mask {
     std::uint32_t words[kMaskWords] = {};
     unsigned excess = 0;
 
-    __device__ void set(unsigned bit) {
+    /// A bit for all values that are mixed alike.
+    __device__ void set(std::uint32_t value) {
+        const unsigned bit = (mixed(value) >> 16) * kSharedBits >> 16;
         const std::uint32_t one = 1u << bit % 32;
         // Indices that the compiler knows keep the words in registers.
 #pragma unroll
@@ -61,24 +68,42 @@ struct Mask {
             words[w] |= one;
         }
     }
-    /// The next free one of the kind's bits.
-    __device__ void count(unsigned kind) {
-        constexpr unsigned kKindsOfWord = 32 / kCountsOfKind;
-        const unsigned shift = kind % kKindsOfWord * kCountsOfKind;
+    /// The next free one of the bits for a kind of symbols, of which each kind has so many.
+    template <unsigned Counts>
+    __device__ void count(unsigned code) {
+        constexpr unsigned kKindsOfWord = 32 / Counts;
+        const unsigned kind = code % (kSharedBits / Counts);
+        const unsigned shift = kind % kKindsOfWord * Counts;
 #pragma unroll
         for (unsigned w = 0; w < kMaskWords; ++w) {
             if (w != kind / kKindsOfWord) continue;
-            const unsigned taken = __popc(words[w] >> shift & ((1u << kCountsOfKind) - 1));
-            if (taken == kCountsOfKind)
+            const unsigned taken = __popc(words[w] >> shift & ((1u << Counts) - 1));
+            if (taken == Counts)
                 ++excess;
             else
                 words[w] |= 1u << (shift + taken);
         }
     }
+    __device__ void count_all(const std::uint16_t* codes, unsigned length, unsigned bits) {
+        for (unsigned i = 0; i < length; ++i) {
+            if (bits <= kFewBits)
+                count<8>(codes[i]);
+            else
+                count<4>(codes[i]);
+        }
+    }
+    /// Writes it; of the excess what its bits do not count.
+    __device__ void store(uint4* masks, std::uint16_t* rests, std::uint32_t place) {
+        const unsigned counted = min(excess, kExcessBits);
+        words[kMaskWords - 1] |= ((1u << counted) - 1) << (32 - kExcessBits);
+        masks[2 * std::size_t{place}] = {words[0], words[1], words[2], words[3]};
+        masks[2 * std::size_t{place} + 1] = {words[4], words[5], words[6], words[7]};
+        rests[place] = static_cast<std::uint16_t>(excess - counted);
+    }
 };
 
 __global__ __launch_bounds__(kThreads) void make_masks_kernel(StringMetric metric,
-                                                              StringSide side) {
+                                                              unsigned bits, StringSide side) {
     const std::uint32_t place = blockIdx.x * kThreads + threadIdx.x;
     if (place >= side.places) return;
     Mask mask;
@@ -86,21 +111,18 @@ __global__ __launch_bounds__(kThreads) void make_masks_kernel(StringMetric metri
     const std::uint64_t begin = side.begins[place];
     if (length == kNoLength) {
     } else if (metric == StringMetric::trigram) {
-        for (unsigned i = 0; i < length; ++i) mask.set(mixed(side.trigrams[begin + i]) >> 24);
+        for (unsigned i = 0; i < length; ++i) mask.set(side.trigrams[begin + i]);
     } else if (is_jaro(metric)) {
-        for (unsigned i = 0; i < length; ++i) mask.count(side.codes[begin + i] % kKinds);
+        mask.count_all(side.codes + begin, length, bits);
     } else {
         std::uint32_t before = length > 0 ? side.codes[begin] : 0;
         for (unsigned i = 1; i < length; ++i) {
             const std::uint32_t code = side.codes[begin + i];
-            mask.set(mixed(before << 16 | code) >> 24);
+            mask.set(before << 16 | code);
             before = code;
         }
     }
-    const auto& words = mask.words;
-    side.masks[2 * std::size_t{place}] = {words[0], words[1], words[2], words[3]};
-    side.masks[2 * std::size_t{place} + 1] = {words[4], words[5], words[6], words[7]};
-    side.excess[place] = static_cast<std::uint16_t>(mask.excess);
+    mask.store(side.masks, side.excess, place);
 }
 
 __device__ unsigned plane_words(unsigned length) {
@@ -877,7 +899,7 @@ Status make_masks(StringMetric metric, unsigned bits, const StringSide& side,
                   cudaStream_t stream) {
     if (side.places == 0) return {};
     const unsigned blocks = blocks_for(side.places, kThreads);
-    make_masks_kernel<<<blocks, kThreads, 0, stream>>>(metric, side);
+    make_masks_kernel<<<blocks, kThreads, 0, stream>>>(metric, bits, side);
     GPUTEXT_TRY(launched("making masks of strings"));
     if (side.planes == nullptr) return {};
     make_planes_kernel<<<blocks, kThreads, 0, stream>>>(side, bits);

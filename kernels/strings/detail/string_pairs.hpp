@@ -1,9 +1,10 @@
 // kernels/strings/detail/string_pairs.hpp - pairs of strings, rows beside columns, that are near
 //
 // Each string has a mask of 256 bits: a bit for each pair of adjacent symbols (metrics of edits) or
-// for each trigram, or unary counts of 32 kinds of symbols, 8 bits each (Jaro's). What finds no bit
-// that is free is excess. The ones of the "and" of two masks, and the smaller excess, bound what
-// two strings have in common from above, and that bounds their distance from below (Ukkonen 1992).
+// for each trigram, or unary counts of kinds of symbols (Jaro's). What finds no bit that is free is
+// excess, of which the mask has a unary count, too, up to 8. The ones of the "and" of two masks, and
+// what a string's excess has beyond its mask, bound what two strings have in common from above, and
+// that bounds their distance from below (Ukkonen 1992).
 // The product of bits gives these ones for 16 rows beside 8 columns at a time. A warp collects the
 // pairs that are left until each of its lanes has one to compare, bit-parallel: Myers 1999, Hyyro
 // 2003; Jaro's matches as in cpp/strings/string_distance.cpp. Distances have the CPU's bits.
@@ -32,7 +33,7 @@ struct StringSide {
     const std::uint32_t* trigrams;  // null for codes
     const std::uint32_t* keys;      // of RowKeys; or null
     uint4* masks;                   // two a place
-    std::uint16_t* excess;
+    std::uint16_t* excess;          // that the masks do not count
     /// Of rows: a bit for each place of a string's symbols, for each bit of their codes: words of
     /// 64, those of one bit together. Of strings of at most kMostPlaneSymbols.
     std::uint64_t* planes;

@@ -29,6 +29,7 @@ constexpr std::uint32_t kTilesOfStep = 16;
 constexpr std::uint32_t kPlentyOfBlocks = 1056;
 /// A block that has fewer tiles takes longer to begin than to filter.
 constexpr std::uint32_t kLeastTiles = 64;
+constexpr std::uint64_t kBytesOfMask = 2 * sizeof(uint4) + sizeof(std::uint16_t);
 constexpr std::size_t kProbesOfNeighbor = 4;
 constexpr std::uint32_t kLeastProbes = 32;
 
@@ -44,10 +45,12 @@ std::uint64_t plane_words(std::uint16_t length) {
 
 // ---- Strings ----
 
-std::uint64_t DeviceStrings::bytes(const CodedStrings& strings, bool are_rows, unsigned bits) {
+std::uint64_t DeviceStrings::bytes(StringMetric metric, const CodedStrings& strings, bool are_rows,
+                                   unsigned bits) {
     const std::uint64_t places = strings.places();
-    std::uint64_t all = places * (2 * sizeof(std::uint16_t) + sizeof(std::uint64_t) +
-                                  2 * sizeof(uint4) + 2 * sizeof(std::uint32_t)) +
+    std::uint64_t all = places * (kBytesOfMask + sizeof(std::uint16_t) + sizeof(std::uint64_t) +
+                                  2 * sizeof(std::uint32_t)) +
+                        (counts_edits(metric) ? places * kBytesOfMask : 0) +
                         strings.codes.size() * sizeof(std::uint16_t) +
                         strings.trigrams.size() * sizeof(std::uint32_t) +
                         strings.groups.size() * sizeof(StringGroup);
@@ -57,9 +60,9 @@ std::uint64_t DeviceStrings::bytes(const CodedStrings& strings, bool are_rows, u
     return all + places * sizeof(std::uint64_t) + words * bits * sizeof(std::uint64_t);
 }
 
-Status DeviceStrings::upload(const CodedStrings& strings, std::span<const std::uint32_t> keys,
-                             bool are_rows, unsigned bits, UploadRing& ring, Execution& execution,
-                             cudaStream_t stream) {
+Status DeviceStrings::upload(StringMetric metric, const CodedStrings& strings,
+                             std::span<const std::uint32_t> keys, bool are_rows, unsigned bits,
+                             UploadRing& ring, Execution& execution, cudaStream_t stream) {
     const auto copy = [&]<class T>(DeviceBuffer<T>& to, const std::vector<T>& from) -> Status {
         GPUTEXT_TRY(to.allocate(from.size(), stream));
         if (from.empty()) return {};
@@ -79,6 +82,10 @@ Status DeviceStrings::upload(const CodedStrings& strings, std::span<const std::u
     GPUTEXT_TRY(copy(groups_, strings.groups));
     GPUTEXT_TRY(masks_.allocate(2 * strings.places(), stream));
     GPUTEXT_TRY(excess_.allocate(strings.places(), stream));
+    if (counts_edits(metric)) {
+        GPUTEXT_TRY(letters_.allocate(2 * strings.places(), stream));
+        GPUTEXT_TRY(letter_excess_.allocate(strings.places(), stream));
+    }
     if (!keys.empty()) {
         std::vector<std::uint32_t> of_places(strings.places(), 0);
         for (std::size_t place = 0; place < of_places.size(); ++place) {
@@ -99,16 +106,17 @@ Status DeviceStrings::upload(const CodedStrings& strings, std::span<const std::u
 StringSide DeviceStrings::side() const {
     return {places_,         lengths_.data(), begins_.data(), numbers_.data(),
             codes_.data(),   trigrams_.data(), keys_.data(),  masks_.data(),
-            excess_.data(),  planes_.data(),  plane_begins_.data()};
+            excess_.data(),  letters_.data(), letter_excess_.data(),
+            planes_.data(),  plane_begins_.data()};
 }
 
 // ---- The search ----
 
 Status PairSearch::set(StringMetric metric, unsigned bits, const CodedStrings& rows,
                        const CodedStrings* columns, const Keys& keys) {
-    std::uint64_t needed = DeviceStrings::bytes(rows, true, bits) +
+    std::uint64_t needed = DeviceStrings::bytes(metric, rows, true, bits) +
                            rows.places() * (sizeof(double) + sizeof(std::uint32_t));
-    if (columns != nullptr) needed += DeviceStrings::bytes(*columns, false, bits);
+    if (columns != nullptr) needed += DeviceStrings::bytes(metric, *columns, false, bits);
     const std::uint64_t least = needed + kLeastPairs * kBytesOfPair;
     if (least > work_.bytes) return too_little_memory("strings take", least, work_.bytes);
     bytes_left_ = work_.bytes - needed;
@@ -120,10 +128,10 @@ Status PairSearch::set(StringMetric metric, unsigned bits, const CodedStrings& r
     search_.bits = bits;
     search_.triangle = columns == nullptr;
     GPUTEXT_TRY(event_.create());
-    GPUTEXT_TRY(rows_.upload(rows, keys.rows, true, bits, ring_, execution_, work_.stream));
+    GPUTEXT_TRY(rows_.upload(metric, rows, keys.rows, true, bits, ring_, execution_, work_.stream));
     if (columns != nullptr)
-        GPUTEXT_TRY(
-            columns_.upload(*columns, keys.columns, false, bits, ring_, execution_, work_.stream));
+        GPUTEXT_TRY(columns_.upload(metric, *columns, keys.columns, false, bits, ring_, execution_,
+                                    work_.stream));
     GPUTEXT_TRY(event_.hold(work_.stream, ring_.stream()));
     search_.rows = rows_.side();
     search_.columns = columns != nullptr ? columns_.side() : search_.rows;

@@ -25,19 +25,21 @@ class DeviceStrings {
 public:
     /// Keys: of the strings by their numbers, or none. Rows get planes, too. The copies are under
     /// way on the ring's stream when it returns.
-    Status upload(const CodedStrings& strings, std::span<const std::uint32_t> keys, bool are_rows,
-                  unsigned bits, UploadRing& ring, Execution& execution, cudaStream_t stream);
+    Status upload(StringMetric metric, const CodedStrings& strings,
+                  std::span<const std::uint32_t> keys, bool are_rows, unsigned bits,
+                  UploadRing& ring, Execution& execution, cudaStream_t stream);
     StringSide side() const;
     const StringGroup* groups() const { return groups_.data(); }
 
-    static std::uint64_t bytes(const CodedStrings& strings, bool are_rows, unsigned bits);
+    static std::uint64_t bytes(StringMetric metric, const CodedStrings& strings, bool are_rows,
+                               unsigned bits);
 
 private:
     std::uint32_t places_ = 0;
-    DeviceBuffer<std::uint16_t> lengths_, codes_, excess_;
+    DeviceBuffer<std::uint16_t> lengths_, codes_, excess_, letter_excess_;
     DeviceBuffer<std::uint64_t> begins_, planes_, plane_begins_;
     DeviceBuffer<std::uint32_t> numbers_, trigrams_, keys_;
-    DeviceBuffer<uint4> masks_;
+    DeviceBuffer<uint4> masks_, letters_;
     DeviceBuffer<StringGroup> groups_;
 };
 

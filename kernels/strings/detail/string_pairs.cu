@@ -36,10 +36,6 @@ constexpr double kFar = INFINITY;
 /// More than all that is rounded where a bound follows from a limit.
 constexpr double kSlack = 1e-6;
 
-__host__ __device__ constexpr bool counts_edits(StringMetric metric) {
-    return metric == StringMetric::edit_rate || metric == StringMetric::levenshtein ||
-           metric == StringMetric::osa;
-}
 __host__ __device__ constexpr bool is_jaro(StringMetric metric) {
     return metric == StringMetric::jaro || metric == StringMetric::jaro_winkler;
 }
@@ -123,6 +119,10 @@ __global__ __launch_bounds__(kThreads) void make_masks_kernel(StringMetric metri
         }
     }
     mask.store(side.masks, side.excess, place);
+    if (side.letters == nullptr) return;
+    Mask letters;
+    if (length != kNoLength) letters.count_all(side.codes + begin, length, bits);
+    letters.store(side.letters, side.letter_excess, place);
 }
 
 __device__ unsigned plane_words(unsigned length) {
@@ -183,6 +183,11 @@ __device__ int least_common(StringMetric metric, int n, int m, double limit) {
     }
     const int least = static_cast<int>(ceil(fmax(common - kSlack, 0.0)));
     return least > shorter ? INT_MAX : least;
+}
+
+/// How many symbols strings have in common at least, by metrics of edits, of which each takes one.
+__device__ int least_letters(StringMetric metric, int n, int m, double limit) {
+    return max(n, m) - most_edits(metric, n, m, limit);
 }
 
 /// About the least distance of strings that have so much in common.
@@ -526,24 +531,58 @@ __device__ int start_of(const StringSearch& search, std::uint32_t row, std::uint
     return least == INT_MAX ? kNever : static_cast<int>(search.rows.excess[row]) - least;
 }
 
+/// The same of the symbols alone, by metrics of edits.
+__device__ int letter_start_of(const StringSearch& search, std::uint32_t row, std::uint32_t end,
+                               unsigned m) {
+    if (row >= end) return kNever;
+    const unsigned n = search.rows.lengths[row];
+    if (n == kNoLength) return kNever;
+    return static_cast<int>(search.rows.letter_excess[row]) -
+           least_letters(search.metric, static_cast<int>(n), static_cast<int>(m),
+                         search.limits[row]);
+}
+
+/// What a lane has of a mask of the place, or zeros.
+__device__ uint2 words_of_lane(const uint4* masks, std::uint32_t place, std::uint32_t end) {
+    const unsigned lane = threadIdx.x % kWarp;
+    if (place >= end) return {0, 0};
+    return __ldg(reinterpret_cast<const uint2*>(masks) + 4 * std::size_t{place} + lane % 4);
+}
+
 struct WarpRows {
     std::uint32_t first;  // of a lane's rows, which are 8 apart
     std::uint32_t words[kProducts][4];
 
     __device__ WarpRows(const StringSide& side, std::uint32_t of_warp, std::uint32_t end) {
-        const unsigned lane = threadIdx.x % kWarp;
-        first = of_warp + lane / 4;
+        first = of_warp + threadIdx.x % kWarp / 4;
 #pragma unroll
         for (unsigned half = 0; half < kHalves; ++half) {
-            const std::uint32_t row = first + 8 * half;
-            uint2 two = {0, 0};
-            if (row < end)
-                two = reinterpret_cast<const uint2*>(side.masks)[4 * std::size_t{row} + lane % 4];
+            const uint2 two = words_of_lane(side.masks, first + 8 * half, end);
             words[half / 2][half % 2] = two.x;
             words[half / 2][2 + half % 2] = two.y;
         }
     }
 };
+
+/// Lowers the sums of pairs below zero that have too few symbols in common. `starts` are those of a
+/// lane's rows for sums of symbols.
+__device__ void tell_by_letters(const StringSearch& search, const WarpRows& rows, std::uint32_t end,
+                                std::uint32_t tile, const int (&starts)[kHalves],
+                                int (&sums)[kProducts][4]) {
+    const uint2 column = words_of_lane(search.columns.letters,
+                                       tile + threadIdx.x % kWarp / 4, search.columns.places);
+#pragma unroll
+    for (unsigned t = 0; t < kProducts; ++t) {
+        const uint2 upper = words_of_lane(search.rows.letters, rows.first + 16 * t, end);
+        const uint2 lower = words_of_lane(search.rows.letters, rows.first + 16 * t + 8, end);
+        const std::uint32_t words[4] = {upper.x, lower.x, upper.y, lower.y};
+        const int start[4] = {starts[2 * t], starts[2 * t], starts[2 * t + 1], starts[2 * t + 1]};
+        int letters[4];
+        multiply_bits(letters, words, column, start);
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k) sums[t][k] = min(sums[t][k], letters[k]);
+    }
+}
 
 /// The part of the columns that is the block's, in whole tiles.
 __device__ PlaceRange columns_of_block(const PlaceRange& columns) {
@@ -676,12 +715,15 @@ __global__ __launch_bounds__(kThreads, 2) void pairs_kernel(
     // What is found is of no use where a list is full, and all pairs may be near.
     bool fit = true;
     for_each_group(search, block, [&](unsigned length, std::uint32_t from, std::uint32_t to) {
-        int starts[kHalves];
+        int starts[kHalves], letter_starts[kHalves];
         bool any = false;
 #pragma unroll
         for (unsigned half = 0; half < kHalves; ++half) {
-            starts[half] = start_of(search, own.first + 8 * half, rows.end, length);
+            const std::uint32_t row = own.first + 8 * half;
+            starts[half] = start_of(search, row, rows.end, length);
             any |= starts[half] != kNever;
+            if constexpr (counts_edits(Metric))
+                letter_starts[half] = letter_start_of(search, row, rows.end, length);
         }
         if (!fit || !__any_sync(kAllLanes, any)) return;
         for_each_tile(search.columns, from, to, tiles, [&](uint2 words, std::uint32_t tile) {
@@ -696,6 +738,8 @@ __global__ __launch_bounds__(kThreads, 2) void pairs_kernel(
                 all &= sums[t][0] & sums[t][1] & sums[t][2] & sums[t][3];
             }
             if (!__any_sync(kAllLanes, all >= 0)) return;
+            if constexpr (counts_edits(Metric))
+                tell_by_letters(search, own, rows.end, tile, letter_starts, sums);
             unsigned passed = 0;
 #pragma unroll
             for (unsigned t = 0; t < kProducts; ++t)

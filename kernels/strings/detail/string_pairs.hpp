@@ -5,7 +5,8 @@
 // excess, of which the mask has a unary count, too, up to 8. The ones of the "and" of two masks, and
 // what a string's excess has beyond its mask, bound what two strings have in common from above, and
 // that bounds their distance from below (Ukkonen 1992).
-// The product of bits gives these ones for 16 rows beside 8 columns at a time. A warp collects the
+// The product of bits gives these ones for 16 rows beside 8 columns at a time; where it leaves pairs
+// of them, those of metrics of edits are told by masks of their symbols, too. A warp collects the
 // pairs that are left until each of its lanes has one to compare, bit-parallel: Myers 1999, Hyyro
 // 2003; Jaro's matches as in cpp/strings/string_distance.cpp. Distances have the CPU's bits.
 
@@ -23,6 +24,11 @@
 
 namespace gputext::gpu {
 
+__host__ __device__ constexpr bool counts_edits(StringMetric metric) {
+    return metric == StringMetric::edit_rate || metric == StringMetric::levenshtein ||
+           metric == StringMetric::osa;
+}
+
 /// Rows or columns on the device, by place.
 struct StringSide {
     std::uint32_t places;
@@ -34,6 +40,8 @@ struct StringSide {
     const std::uint32_t* keys;      // of RowKeys; or null
     uint4* masks;                   // two a place
     std::uint16_t* excess;          // that the masks do not count
+    uint4* letters;                 // metrics of edits: masks of the symbols; or null
+    std::uint16_t* letter_excess;
     /// Of rows: a bit for each place of a string's symbols, for each bit of their codes: words of
     /// 64, those of one bit together. Of strings of at most kMostPlaneSymbols.
     std::uint64_t* planes;

@@ -23,6 +23,14 @@ __device__ inline void copy_vector(void* to, const void* from, bool valid) {
     *static_cast<uint4*>(to) = valid ? *static_cast<const uint4*>(from) : uint4{0, 0, 0, 0};
 #endif
 }
+/// The same of what other warps of the multiprocessor copy, too: by way of the cache that they have.
+__device__ inline void copy_shared_vector(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
+#else
+    *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
 __device__ inline void end_of_copies() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;");

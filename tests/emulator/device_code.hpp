@@ -83,6 +83,10 @@ Number atomicAdd(Number* to, Number value) {
     return before;
 }
 
+inline std::size_t __cvta_generic_to_shared(const void* at) {
+    return reinterpret_cast<std::size_t>(at);
+}
+
 // ---- What the lanes of a warp do together ----
 
 inline unsigned __ballot_sync(unsigned, bool is) {

@@ -7,6 +7,7 @@
 #include "kernels/base/binary_search.cuh"
 #include "kernels/base/bit_product.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/shared_memory.cuh"
 #include "kernels/base/warp.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -24,6 +25,10 @@ constexpr unsigned kProducts = 4;                       // of 16 rows, held by a
 constexpr unsigned kWarpRows = 16 * kProducts;
 static_assert(kBlockRows == kWarps * kWarpRows);
 constexpr unsigned kHalves = 2 * kProducts;             // rows of a lane
+/// Masks of so many tiles are on their way while those before are multiplied.
+constexpr unsigned kStageTiles = 8;
+constexpr unsigned kTileVectors = 2 * kTilePlaces;      // of 16 bytes
+constexpr unsigned kStageVectors = kStageTiles * kTileVectors;
 constexpr int kNever = INT_MIN / 2;
 constexpr unsigned kMaskWords = 8;
 /// Bits of a mask that count its excess, so that a product also gives the smaller of two; the others
@@ -592,32 +597,62 @@ __device__ PlaceRange columns_of_block(const PlaceRange& columns) {
             columns.begin + kTilePlaces * min(tiles, (blockIdx.y + 1) * each)};
 }
 
+/// The masks of a warp's columns in shared memory.
+struct ColumnStages {
+    uint4 vectors[2][kStageVectors];
+};
+
+/// How many tiles are chosen before the tile.
+__device__ std::uint32_t chosen_before(const TileChoice& tiles, std::uint32_t tile) {
+    const std::uint32_t at = tile & (tiles.step - 1);
+    return tile / tiles.step * tiles.count +
+           (at > tiles.first ? min(at - tiles.first, tiles.count) : 0);
+}
+
+/// The chosen tile of that number.
+__device__ std::uint32_t chosen_tile(const TileChoice& tiles, std::uint32_t number) {
+    if (tiles.count == tiles.step) return number;
+    return number / tiles.count * tiles.step + tiles.first + number % tiles.count;
+}
+
 /// Calls body(words, column) for each of the chosen tiles of columns from `from` to `to`; a lane's
-/// words are of the column that its quarter of the warp has.
+/// words are of the column that its quarter of the warp has. Called by the whole warp.
 template <class Body>
 __device__ void for_each_tile(const StringSide& columns, std::uint32_t from, std::uint32_t to,
-                              const TileChoice& tiles, Body&& body) {
+                              const TileChoice& tiles, ColumnStages& stages, Body&& body) {
     const unsigned lane = threadIdx.x % kWarp;
-    const uint2* const masks = reinterpret_cast<const uint2*>(columns.masks);
-    const auto chosen = [&](std::uint32_t column) {
-        const std::uint32_t at = column / kTilePlaces & (tiles.step - 1);
-        if (at - tiles.first >= tiles.count)
-            column += kTilePlaces * (tiles.first - at & (tiles.step - 1));
-        return column;
+    const std::uint32_t end = chosen_before(tiles, to / kTilePlaces);
+    // Returns the tile that the stage has of the lane's number.
+    const auto begin_copying = [&](std::uint32_t first, unsigned stage) {
+        const std::uint32_t own = chosen_tile(tiles, first + lane % kStageTiles);
+#pragma unroll
+        for (unsigned i = 0; i < kStageVectors / kWarp; ++i) {
+            const unsigned at = i * kWarp + lane, number = at / kTileVectors;
+            const std::uint32_t tile = __shfl_sync(kAllLanes, own, number);
+            if (first + number < end)
+                copy_shared_vector(
+                    &stages.vectors[stage][at],
+                    columns.masks + std::size_t{kTileVectors} * tile + at % kTileVectors);
+        }
+        end_of_copies();
+        return own;
     };
-    const auto words_of = [&](std::uint32_t column) {
-        return column < to ? __ldg(masks + 4 * (std::size_t{column} + lane / 4) + lane % 4)
-                           : uint2{0, 0};
-    };
-    std::uint32_t column = chosen(from);
-    uint2 next = words_of(column);
-    while (column < to) {
-        const std::uint32_t following = chosen(column + kTilePlaces);
-        const uint2 words = next;
-        next = words_of(following);
-        body(words, column);
-        column = following;
+    std::uint32_t first = chosen_before(tiles, from / kTilePlaces);
+    std::uint32_t next = begin_copying(first, 0);
+    for (unsigned stage = 0; first < end; first += kStageTiles, stage ^= 1) {
+        const std::uint32_t tile_of_lane = next;
+        next = begin_copying(first + kStageTiles, stage ^ 1);
+        wait_for_copies<1>();
+        __syncwarp();
+        const auto* const words = reinterpret_cast<const uint2*>(stages.vectors[stage]);
+        const unsigned count = min(kStageTiles, end - first);
+        for (unsigned i = 0; i < count; ++i)
+            body(words[i * kWarp + lane],
+                 kTilePlaces * __shfl_sync(kAllLanes, tile_of_lane, i));
+        // The next copies come to where these masks were.
+        __syncwarp();
     }
+    wait_for_copies<0>();
 }
 
 template <class Body>
@@ -703,6 +738,7 @@ __global__ __launch_bounds__(kThreads, 2) void pairs_kernel(
     const FoundList<StringCandidate> left) {
 #ifdef GPUTEXT_BIT_PRODUCT
     __shared__ StringCandidate queued[kWarps][2 * kWarp];
+    __shared__ ColumnStages stages[kWarps];
     const unsigned lane = threadIdx.x % kWarp;
     const std::uint32_t of_warp =
         rows.begin + blockIdx.x * kBlockRows + threadIdx.x / kWarp * kWarpRows;
@@ -726,7 +762,9 @@ __global__ __launch_bounds__(kThreads, 2) void pairs_kernel(
                 letter_starts[half] = letter_start_of(search, row, rows.end, length);
         }
         if (!fit || !__any_sync(kAllLanes, any)) return;
-        for_each_tile(search.columns, from, to, tiles, [&](uint2 words, std::uint32_t tile) {
+        ColumnStages& own_stages = stages[threadIdx.x / kWarp];
+        for_each_tile(search.columns, from, to, tiles, own_stages, [&](uint2 words,
+                                                                       std::uint32_t tile) {
             if (!fit) return;
             int sums[kProducts][4];
             int all = -1;
@@ -768,6 +806,8 @@ __global__ __launch_bounds__(kThreads) void probes_kernel(const StringSearch sea
                                                           const PlaceRange columns,
                                                           std::uint32_t* probes) {
 #ifdef GPUTEXT_BIT_PRODUCT
+    __shared__ ColumnStages stages[kWarps];
+    ColumnStages& own_stages = stages[threadIdx.x / kWarp];
     constexpr unsigned kTileBits = 22;
     const unsigned lane = threadIdx.x % kWarp;
     const std::uint32_t of_warp =
@@ -783,7 +823,8 @@ __global__ __launch_bounds__(kThreads) void probes_kernel(const StringSearch sea
         // The largest sum of a row and column of a tile, and the tile.
         std::uint32_t largest[kHalves][2] = {};
         std::uint32_t tile = 0;
-        for_each_tile(search.columns, from, to, TileChoice(), [&](uint2 words, std::uint32_t) {
+        for_each_tile(search.columns, from, to, TileChoice(), own_stages, [&](uint2 words,
+                                                                              std::uint32_t) {
             constexpr int kZero[4] = {0, 0, 0, 0};
 #pragma unroll
             for (unsigned t = 0; t < kProducts; ++t) {

@@ -46,30 +46,33 @@ std::pair<std::uint32_t, std::uint32_t> place_of(const NearPair& pair) {
 
 NearDuplicates::NearDuplicates(std::vector<std::uint32_t> first_copies, std::uint32_t split)
     : split_(split), first_copy_(std::move(first_copies)) {
-    members_begin_.assign(first_copy_.size() + 1, 0);
-    for (const std::uint32_t first : first_copy_) ++members_begin_[first + 1];
+    // While a class is filled the place behind it moves on to where the next one begins.
+    members_begin_.assign(first_copy_.size() + 2, 0);
+    for (const std::uint32_t first : first_copy_) ++members_begin_[std::size_t{first} + 2];
     std::partial_sum(members_begin_.begin(), members_begin_.end(), members_begin_.begin());
     members_.resize(first_copy_.size());
-    std::vector<std::uint64_t> next(members_begin_.begin(), members_begin_.end() - 1);
-    for (std::uint32_t i = 0; i < first_copy_.size(); ++i) members_[next[first_copy_[i]]++] = i;
+    for (std::uint32_t i = 0; i < first_copy_.size(); ++i)
+        members_[members_begin_[std::size_t{first_copy_[i]} + 1]++] = i;
+    members_begin_.pop_back();
 }
 
 Status NearDuplicates::collect_pairs(std::span<const NearPair> pairs, Stop stop) {
-    near_begin_.assign(first_copy_.size() + 1, 0);
+    // Filled as the classes are.
+    near_begin_.assign(first_copy_.size() + 2, 0);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();
-        ++near_begin_[pairs[i].first + 1];
-        ++near_begin_[pairs[i].second + 1];
+        ++near_begin_[std::size_t{pairs[i].first} + 2];
+        ++near_begin_[std::size_t{pairs[i].second} + 2];
     }
     std::partial_sum(near_begin_.begin(), near_begin_.end(), near_begin_.begin());
     if (!stoppable_assign(near_, near_begin_.back(), {}, stop)) return Status::cancelled();
-    std::vector<std::uint64_t> next(near_begin_.begin(), near_begin_.end() - 1);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();
         const auto& [first, second, rate] = pairs[i];
-        near_[next[first]++] = {second, rate};
-        near_[next[second]++] = {first, rate};
+        near_[near_begin_[std::size_t{first} + 1]++] = {second, rate};
+        near_[near_begin_[std::size_t{second} + 1]++] = {first, rate};
     }
+    near_begin_.pop_back();
     return {};
 }
 
@@ -117,6 +120,7 @@ Result<NearDuplicates> NearDuplicates::from_parts(std::span<const std::uint32_t>
 Result<NearDuplicates> NearDuplicates::from_search(std::vector<std::uint32_t> first_copies,
                                                    std::span<const NearPair> pairs,
                                                    std::uint32_t split, Execution& execution) {
+    execution.begin_phase("joining pairs", 0);
     NearDuplicates answer(std::move(first_copies), split);
     GPUTEXT_TRY(answer.collect_pairs(pairs, execution.stop()));
     bool ascending = true;

@@ -94,8 +94,7 @@ private:
     std::uint32_t split_ = 0;
     std::vector<std::uint32_t> first_copy_;  // by document: the first one with the same bytes
     // Members of the classes, ascending, and where those of a first copy begin.
-    std::vector<std::uint32_t> members_;
-    std::vector<std::uint64_t> members_begin_;
+    std::vector<std::uint32_t> members_, members_begin_;
     // Neighbors of first copies, both ways, ascending.
     std::vector<NearDuplicate> near_;
     std::vector<std::uint64_t> near_begin_;

@@ -204,10 +204,7 @@ private:
         if (short_ones && !wanted_.connect_sets()) {
             const Status status = join_short_documents(
                 parameters_.threshold, documents_, rows_, columns_, {work_.stream, bytes_left()},
-                ring_, execution_, [this](auto first, auto second, auto edits) {
-                    const auto [a, b] = std::minmax(first, second);
-                    if (wanted_.take(a, b)) pairs_.push_back({a, b, rate_of(edits, a, b)});
-                });
+                ring_, execution_, pairs_);
             if (status.code() != ErrorCode::out_of_memory) return status;
         }
         if (!slots_.numbers().empty()) return join_view();

@@ -50,7 +50,7 @@ private:
 };
 
 using Marks = std::vector<std::uint8_t>;
-using NearDocuments = std::set<std::tuple<std::size_t, std::size_t, std::size_t>>;
+using NearDocuments = std::set<std::tuple<std::size_t, std::size_t, double>>;
 
 class ShortDocumentsOnEmulator : public testing::RingTest {
 protected:
@@ -63,14 +63,15 @@ protected:
     NearDocuments found(double threshold, const Texts& texts, const Marks& rows,
                         const Marks& columns) {
         NearDocuments pairs;
+        std::vector<NearPair> near;
         Execution execution(2);
-        const Status status = gpu::join_short_documents(
-            threshold, texts.view(), rows, columns, work, ring(), execution,
-            [&](std::uint32_t a, std::uint32_t b, std::uint32_t edits) {
-                const auto [first, second] = std::minmax(a, b);
-                const bool is_new = pairs.emplace(first, second, edits).second;
-                EXPECT_TRUE(is_new || !columns.empty()) << first << ", " << second;
-            });
+        const Status status = gpu::join_short_documents(threshold, texts.view(), rows, columns,
+                                                        work, ring(), execution, near);
+        for (const NearPair& pair : near) {
+            EXPECT_LT(pair.first, pair.second);
+            const bool is_new = pairs.emplace(pair.first, pair.second, pair.edit_rate).second;
+            EXPECT_TRUE(is_new || !columns.empty()) << pair.first << ", " << pair.second;
+        }
         EXPECT_TRUE(status.ok()) << status.message();
         return pairs;
     }
@@ -87,9 +88,9 @@ protected:
                                                           (rows[b] == 1 && columns[a] == 1);
                 const std::size_t edits =
                     wanted ? testing::plain_edits(texts[a], texts[b], false) : 0;
-                if (wanted &&
-                    edits <= most_edits_within(threshold, texts[a].size() + texts[b].size()))
-                    pairs.emplace(a, b, edits);
+                const std::size_t lengths = texts[a].size() + texts[b].size();
+                if (wanted && edits <= most_edits_within(threshold, lengths))
+                    pairs.emplace(a, b, edit_rate(edits, lengths));
             }
         return pairs;
     }

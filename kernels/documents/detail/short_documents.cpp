@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cpp/base/characters.hpp"
-#include "cpp/base/stoppable.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "kernels/base/bit_product.cuh"
 #include "kernels/strings/coded_strings.hpp"
@@ -43,6 +42,68 @@ std::vector<std::uint32_t> marked(std::size_t count, std::span<const std::uint8_
     return found;
 }
 
+/// Which of the pairs of a row and a column.
+enum class Wanted {
+    once,       // those that a search of a triangle finds
+    row_first,  // those whose row comes before the column, in order of length
+    all         // all but those of a document and itself
+};
+
+/// Pairs that a search has found, of which the near ones are kept, many at a time by all threads.
+class FoundPairs {
+public:
+    FoundPairs(double threshold, const DistinctDocuments& documents, const CodedStrings& rows,
+               const CodedStrings& columns, Wanted wanted)
+        : threshold_(threshold),
+          documents_(documents),
+          rows_(rows),
+          columns_(columns),
+          wanted_(wanted) {}
+
+    Status add(const std::vector<StringPair>& pairs, Execution& execution,
+               std::vector<NearPair>& near) {
+        waiting_.insert(waiting_.end(), pairs.begin(), pairs.end());
+        return waiting_.size() < kTogether ? Status() : flush(execution, near);
+    }
+
+    Status flush(Execution& execution, std::vector<NearPair>& near) {
+        const std::size_t steps = (waiting_.size() + kStep - 1) / kStep;
+        std::vector<std::vector<NearPair>> kept(steps);
+        Execution own(execution.threads(), execution);  // whose steps are not the phase's
+        GPUTEXT_TRY(own.parallel_for(steps, [&](std::size_t step, unsigned) {
+            const std::size_t end = std::min(waiting_.size(), (step + 1) * kStep);
+            for (std::size_t i = step * kStep; i < end; ++i) keep(waiting_[i], kept[step]);
+            return Status();
+        }));
+        waiting_.clear();
+        for (const std::vector<NearPair>& some : kept)
+            near.insert(near.end(), some.begin(), some.end());
+        return {};
+    }
+
+private:
+    static constexpr std::size_t kTogether = std::size_t{1} << 20;
+    static constexpr std::size_t kStep = std::size_t{1} << 13;
+
+    void keep(const StringPair& pair, std::vector<NearPair>& kept) const {
+        const std::uint32_t row = rows_.numbers[pair.row], column = columns_.numbers[pair.column];
+        const std::uint32_t of_row = documents_.lengths[row], of_column = documents_.lengths[column];
+        if (row == column) return;
+        if (wanted_ == Wanted::row_first && std::pair(of_column, column) < std::pair(of_row, row))
+            return;
+        const std::size_t lengths = std::size_t{of_row} + of_column;
+        if (pair.counts > most_edits_within(threshold_, lengths)) return;
+        const auto [first, second] = std::minmax(row, column);
+        kept.push_back({first, second, edit_rate(pair.counts, lengths)});
+    }
+
+    const double threshold_;
+    const DistinctDocuments& documents_;
+    const CodedStrings &rows_, &columns_;
+    const Wanted wanted_;
+    std::vector<StringPair> waiting_;
+};
+
 }  // namespace
 
 Status are_short(const DistinctDocuments& documents, bool& are) {
@@ -55,7 +116,7 @@ Status are_short(const DistinctDocuments& documents, bool& are) {
 Status join_short_documents(double threshold, const DistinctDocuments& documents,
                             std::span<const std::uint8_t> rows,
                             std::span<const std::uint8_t> columns, const DeviceWork& work,
-                            UploadRing& ring, Execution& execution, const TakeNearDocuments& take) {
+                            UploadRing& ring, Execution& execution, std::vector<NearPair>& near) {
     const std::size_t count = documents.size();
     execution.begin_phase("coding documents", 0);
     const DocumentSource strings(documents);
@@ -69,31 +130,21 @@ Status join_short_documents(double threshold, const DistinctDocuments& documents
     if (!triangle)
         GPUTEXT_TRY(coded_columns.set(strings, marked(count, columns), &codes, execution));
     const CodedStrings& all_columns = triangle ? coded_rows : coded_columns;
-    const auto comes_first = [&](std::uint32_t a, std::uint32_t b) {
-        return std::pair(documents.lengths[a], a) < std::pair(documents.lengths[b], b);
-    };
+    FoundPairs found(threshold, documents, coded_rows, all_columns,
+                     triangle ? Wanted::once : columns.empty() ? Wanted::row_first : Wanted::all);
 
     PairSearch search(work, ring, execution);
     GPUTEXT_TRY(search.set(StringMetric::edit_rate, codes.bits(), coded_rows,
                            triangle ? nullptr : &coded_columns, {}));
     GPUTEXT_TRY(search.limit(threshold));
     execution.begin_phase("comparing documents", coded_rows.places());
-    const auto take_pairs = [&](const PlaceRange& some, const std::vector<StringPair>& pairs,
-                                RowLimits* limits) -> Status {
-        for (std::size_t i = 0; i < pairs.size(); ++i) {
-            if (i % kLookEvery == 0 && execution.stop_requested()) return Status::cancelled();
-            const std::uint32_t row = coded_rows.numbers[pairs[i].row];
-            const std::uint32_t column = all_columns.numbers[pairs[i].column];
-            if (row == column || (columns.empty() && !triangle && !comes_first(row, column)))
-                continue;
-            const std::size_t lengths =
-                std::size_t{documents.lengths[row]} + documents.lengths[column];
-            if (pairs[i].counts <= most_edits_within(threshold, lengths))
-                take(row, column, pairs[i].counts);
-        }
+    const auto take = [&](const PlaceRange& some, const std::vector<StringPair>& pairs,
+                          RowLimits* limits) -> Status {
+        GPUTEXT_TRY(found.add(pairs, execution, near));
         return execution.checkpoint(limits == nullptr ? some.end - some.begin : 0);
     };
-    return search.run(false, take_pairs);
+    GPUTEXT_TRY(search.run(false, take));
+    return found.flush(execution, near);
 }
 
 }  // namespace gputext::gpu

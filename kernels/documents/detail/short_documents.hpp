@@ -7,12 +7,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
+#include <vector>
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/documents/distinct_documents.hpp"
+#include "cpp/documents/near_duplicates.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/upload_ring.hpp"
 
@@ -22,19 +23,15 @@ namespace gputext::gpu {
 /// O(documents).
 Status are_short(const DistinctDocuments& documents, bool& are);
 
-/// Takes two documents by their numbers, and their edit distance.
-using TakeNearDocuments =
-    std::function<void(std::uint32_t first, std::uint32_t second, std::uint32_t edits)>;
-
-/// Hands on all pairs of documents whose edit rate is at most the threshold. `rows` and `columns`
+/// Appends all pairs of documents whose edit rate is at most the threshold. `rows` and `columns`
 /// by document, or none, say which pairs are wanted, as in
-/// kernels/documents/detail/exact_join.hpp; some are handed on twice, as there. O(pairs) bits'
-/// products, and distances for those that these leave. Errors: out_of_memory, before anything is
-/// handed on, where the documents do not fit into the memory all at once, or have more different
-/// characters than codes; cancelled; device_error.
+/// kernels/documents/detail/exact_join.hpp; some are found twice, as there. O(pairs) bits' products,
+/// and distances for those that these leave. Errors: out_of_memory, before anything is appended,
+/// where the documents do not fit into the memory all at once, or have more different characters
+/// than codes; cancelled; device_error.
 Status join_short_documents(double threshold, const DistinctDocuments& documents,
                             std::span<const std::uint8_t> rows,
                             std::span<const std::uint8_t> columns, const DeviceWork& work,
-                            UploadRing& ring, Execution& execution, const TakeNearDocuments& take);
+                            UploadRing& ring, Execution& execution, std::vector<NearPair>& near);
 
 }  // namespace gputext::gpu

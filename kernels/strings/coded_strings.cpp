@@ -94,20 +94,26 @@ Status CodedStrings::set(const StringSource& strings, std::span<const std::uint3
         begins.push_back(begins.back() +
                          (symbols + kCodesTogether - 1) / kCodesTogether * kCodesTogether);
     }
-    codes.assign(own_codes != nullptr ? begins.back() : 0, 0);
-    trigrams.assign(own_codes == nullptr ? begins.back() : 0, 0);
+    // The threads write them first: new memory takes longer than what is written to it.
+    coded = nullptr;
+    plain = nullptr;
+    if (own_codes != nullptr)
+        coded = std::make_unique_for_overwrite<std::uint16_t[]>(begins.back());
+    else
+        plain = std::make_unique_for_overwrite<std::uint32_t[]>(begins.back());
     std::vector<std::vector<std::uint32_t>> scratch(execution.threads());
     return for_steps(places(), execution, [&](std::size_t begin, std::size_t end, unsigned worker) {
         for (std::size_t at = begin; at < end; ++at) {
-            if (numbers[at] == kNoString) continue;
-            const Symbols symbols = strings.read(numbers[at], scratch[worker]);
-            if (own_codes == nullptr) {
-                std::ranges::copy(symbols,
-                                  trigrams.begin() + static_cast<std::ptrdiff_t>(begins[at]));
-                continue;
+            const Symbols symbols = numbers[at] == kNoString
+                                        ? Symbols()
+                                        : strings.read(numbers[at], scratch[worker]);
+            for (std::size_t i = 0; i < begins[at + 1] - begins[at]; ++i) {
+                const bool is = i < symbols.size();
+                if (own_codes != nullptr)
+                    coded[begins[at] + i] = is ? own_codes->code(symbols[i]) : std::uint16_t{0};
+                else
+                    plain[begins[at] + i] = is ? symbols[i] : 0;
             }
-            for (std::size_t i = 0; i < symbols.size(); ++i)
-                codes[begins[at] + i] = own_codes->code(symbols[i]);
         }
     });
 }

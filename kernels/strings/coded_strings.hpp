@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -83,10 +84,17 @@ struct CodedStrings {
     std::vector<std::uint16_t> lengths;
     std::vector<StringGroup> groups;
     std::vector<std::uint64_t> begins;     // of the symbols of a place, and the end
-    std::vector<std::uint16_t> codes;      // of the symbols
-    std::vector<std::uint32_t> trigrams;   // or the symbols themselves, without codes
+    // The symbols' codes, or without codes the symbols; as many as the last of `begins` says.
+    std::unique_ptr<std::uint16_t[]> coded;
+    std::unique_ptr<std::uint32_t[]> plain;
 
     std::size_t places() const { return numbers.size(); }
+    std::span<const std::uint16_t> codes() const {
+        return {coded.get(), coded != nullptr ? begins.back() : 0};
+    }
+    std::span<const std::uint32_t> trigrams() const {
+        return {plain.get(), plain != nullptr ? begins.back() : 0};
+    }
 
     /// Those of `strings` that `chosen` names, none of which is longer than kLongestString. Without
     /// codes the symbols are copied. O(strings + symbols), on the execution's threads. Error:

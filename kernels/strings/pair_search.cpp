@@ -51,10 +51,10 @@ std::uint64_t DeviceStrings::bytes(StringMetric metric, const CodedStrings& stri
     std::uint64_t all = places * (kBytesOfMask + sizeof(std::uint16_t) + sizeof(std::uint64_t) +
                                   2 * sizeof(std::uint32_t)) +
                         (counts_edits(metric) ? places * kBytesOfMask : 0) +
-                        strings.codes.size() * sizeof(std::uint16_t) +
-                        strings.trigrams.size() * sizeof(std::uint32_t) +
+                        strings.codes().size() * sizeof(std::uint16_t) +
+                        strings.trigrams().size() * sizeof(std::uint32_t) +
                         strings.groups.size() * sizeof(StringGroup);
-    if (!are_rows || !strings.trigrams.empty()) return all;
+    if (!are_rows || !strings.trigrams().empty()) return all;
     std::uint64_t words = 0;
     for (const std::uint16_t length : strings.lengths) words += plane_words(length);
     return all + places * sizeof(std::uint64_t) + words * bits * sizeof(std::uint64_t);
@@ -63,23 +63,22 @@ std::uint64_t DeviceStrings::bytes(StringMetric metric, const CodedStrings& stri
 Status DeviceStrings::upload(StringMetric metric, const CodedStrings& strings,
                              std::span<const std::uint32_t> keys, bool are_rows, unsigned bits,
                              UploadRing& ring, Execution& execution, cudaStream_t stream) {
-    const auto copy = [&]<class T>(DeviceBuffer<T>& to, const std::vector<T>& from) -> Status {
+    const auto copy = [&]<class T>(DeviceBuffer<T>& to, std::span<const T> from) -> Status {
         GPUTEXT_TRY(to.allocate(from.size(), stream));
         if (from.empty()) return {};
         // The ring's stream must not write before the memory is there.
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "allocating device memory"));
         return ring.copy(reinterpret_cast<std::uint8_t*>(to.data()),
-                         {reinterpret_cast<const std::uint8_t*>(from.data()),
-                          from.size() * sizeof(T)},
+                         {reinterpret_cast<const std::uint8_t*>(from.data()), from.size_bytes()},
                          execution);
     };
     places_ = static_cast<std::uint32_t>(strings.places());
-    GPUTEXT_TRY(copy(lengths_, strings.lengths));
-    GPUTEXT_TRY(copy(numbers_, strings.numbers));
-    GPUTEXT_TRY(copy(begins_, strings.begins));
-    GPUTEXT_TRY(copy(codes_, strings.codes));
-    GPUTEXT_TRY(copy(trigrams_, strings.trigrams));
-    GPUTEXT_TRY(copy(groups_, strings.groups));
+    GPUTEXT_TRY(copy(lengths_, std::span(strings.lengths)));
+    GPUTEXT_TRY(copy(numbers_, std::span(strings.numbers)));
+    GPUTEXT_TRY(copy(begins_, std::span(strings.begins)));
+    GPUTEXT_TRY(copy(codes_, strings.codes()));
+    GPUTEXT_TRY(copy(trigrams_, strings.trigrams()));
+    GPUTEXT_TRY(copy(groups_, std::span(strings.groups)));
     GPUTEXT_TRY(masks_.allocate(2 * strings.places(), stream));
     GPUTEXT_TRY(excess_.allocate(strings.places(), stream));
     if (counts_edits(metric)) {
@@ -92,14 +91,14 @@ Status DeviceStrings::upload(StringMetric metric, const CodedStrings& strings,
             const std::uint32_t number = strings.numbers[place];
             if (number != kNoString) of_places[place] = keys[number];
         }
-        GPUTEXT_TRY(copy(keys_, of_places));
+        GPUTEXT_TRY(copy(keys_, std::span<const std::uint32_t>(of_places)));
     }
-    if (!are_rows || !strings.trigrams.empty()) return {};
+    if (!are_rows || !strings.trigrams().empty()) return {};
     std::vector<std::uint64_t> plane_begins(1, 0);
     plane_begins.reserve(strings.places() + 1);
     for (const std::uint16_t length : strings.lengths)
         plane_begins.push_back(plane_begins.back() + plane_words(length));
-    GPUTEXT_TRY(copy(plane_begins_, plane_begins));
+    GPUTEXT_TRY(copy(plane_begins_, std::span<const std::uint64_t>(plane_begins)));
     return planes_.allocate(std::max<std::uint64_t>(plane_begins.back() * bits, 1), stream);
 }
 
@@ -123,7 +122,8 @@ Status PairSearch::set(StringMetric metric, unsigned bits, const CodedStrings& r
     const CodedStrings& others = columns != nullptr ? *columns : rows;
     column_weight_ =
         static_cast<double>(others.places()) +
-        static_cast<double>(others.codes.size() + others.trigrams.size()) / kSymbolsOfPair;
+        static_cast<double>(others.codes().size() + others.trigrams().size()) / kSymbolsOfPair;
+    execution_.begin_phase("copying strings", 0);
     search_.metric = metric;
     search_.bits = bits;
     search_.triangle = columns == nullptr;

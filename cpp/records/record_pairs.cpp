@@ -10,6 +10,7 @@
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/base/vocabulary.hpp"
+#include "cpp/records/detail/code_filter.hpp"
 #include "cpp/records/detail/pair_bounds.hpp"
 #include "cpp/records/detail/search_cuts.hpp"
 
@@ -91,15 +92,15 @@ struct Block {
     }
 };
 
-/// The places of a block's side by their values in a field, without nulls.
-struct PlacesByValue {
+/// The places of a block's side by their codes in a field, without nulls.
+struct PlacesByCode {
     std::span<const std::uint32_t> places;
-    std::vector<std::uint32_t> values;  // ascending
-    std::vector<std::uint32_t> begins;  // of a value's places, and the end
+    std::vector<std::uint32_t> codes;   // ascending
+    std::vector<std::uint32_t> begins;  // of a code's places, and the end
     std::vector<std::uint32_t> kept;    // the places, where nobody else has them in order
 
-    std::span<const std::uint32_t> of(std::size_t value) const {
-        return places.subspan(begins[value], begins[value + 1] - begins[value]);
+    std::span<const std::uint32_t> of(std::size_t code) const {
+        return places.subspan(begins[code], begins[code + 1] - begins[code]);
     }
 };
 
@@ -120,9 +121,13 @@ private:
     /// What one thread needs.
     struct Worker {
         std::vector<ValueLevels::Comparer> comparers;
-        std::vector<PairBounds::Query> queries;
-        std::vector<double> rest;  // what the queries after one may add
         std::vector<Lead> before;  // leads whose pairs are found elsewhere
+        // Of a part of a block's right side: [field]: the codes, and those that were gathered
+        std::vector<const std::uint32_t*> codes;
+        std::vector<std::vector<std::uint32_t>> gathered;
+        std::vector<Column> columns;
+        std::vector<ChosenPlace> chosen;
+        std::size_t unseen = 0;  // pairs since the last look at stop requests
         std::uint64_t looked_at = 0, compared = 0;
     };
 
@@ -135,15 +140,23 @@ private:
     void add_task(const Block& block, std::vector<Block>& tasks) const;
     Status run_tasks(std::span<const Block> tasks, std::size_t lead, Execution& execution);
     Status search(const Block& block, unsigned number);
-    Status search_by(std::size_t field, const Block& block, const PlacesByValue& left,
-                     const PlacesByValue& right, double cut, unsigned number);
-    Status sort_by_value(std::span<std::uint32_t> places, std::size_t field) const;
-    Status by_value(std::span<const std::uint32_t> places, std::span<const std::uint32_t> group,
-                    std::size_t field, PlacesByValue& found) const;
-    FieldEvents events_in(const Block& block, std::size_t field, const PlacesByValue& left,
-                          const PlacesByValue& right) const;
-    void set_query(std::size_t place, Worker& worker) const;
+    Status search_by(std::size_t field, const Block& block, const PlacesByCode& left,
+                     const PlacesByCode& right, double cut, unsigned number);
+    Status sort_by_code(std::span<std::uint32_t> places, std::size_t field) const;
+    Status by_code(std::span<const std::uint32_t> places, std::span<const std::uint32_t> group,
+                   std::size_t field, PlacesByCode& found) const;
+    FieldEvents events_in(const Block& block, std::size_t field, const PlacesByCode& left,
+                          const PlacesByCode& right) const;
+    /// Whether to stop, after so many pairs. A look at requests costs more than a small block.
+    bool stopped(Worker& worker, std::size_t pairs) const {
+        constexpr std::size_t kLook = 1 << 16;
+        worker.unseen += pairs;
+        if (worker.unseen < kLook) return false;
+        worker.unseen = 0;
+        return execution_.stop_requested();
+    }
     Status look_at(const Block& block, unsigned number);
+    Status look_at_part(const Block& block, std::size_t begin, std::size_t end, unsigned number);
     Status compare(std::uint32_t left, std::uint32_t right, unsigned number);
     bool found_before(std::uint32_t a, std::uint32_t b, const std::int8_t* levels,
                       std::span<const Lead> before) const;
@@ -168,12 +181,12 @@ private:
     std::vector<PairBounds> bounds_;
     std::vector<Lead> leads_;
     std::vector<std::uint32_t> all_;  // the number of all records, where the lead is any of them
-    std::vector<std::uint32_t> field_order_;  // in which bounds are looked at
-    std::vector<std::uint32_t> place_in_order_;  // of each field
-    std::vector<std::vector<Probe>> probes_;     // [in that order][place]
-    std::span<const std::uint32_t> rows_;        // of the places
-    /// [in that order]: the places of each number and table, by their values in the field
+    std::span<const std::uint32_t> rows_;  // of the places
+    /// [field][place], and as many beyond as a filter may read
+    std::vector<std::vector<std::uint32_t>> codes_;
+    /// [field]: the places of each number and table, by their codes in the field
     std::vector<std::vector<std::uint32_t>> sorted_;
+    CodeFilter filter_ = best_code_filter();
     double prior_ = 0, least_ = 0;
     bool looks_at_all_ = false;
     std::vector<Worker> workers_;
@@ -195,22 +208,11 @@ Status Search::prepare() {
     bounds_.reserve(fields);
     for (std::size_t field = 0; field < fields; ++field)
         GPUTEXT_TRY(bounds_.emplace_back(levels_[field], weights_[field]).set(execution_.stop()));
-    field_order_.resize(fields);
-    std::iota(field_order_.begin(), field_order_.end(), 0);
-    // Those whose bound is exact or costs nothing come first, and of these the rare ones.
-    std::ranges::stable_sort(field_order_, {}, [&](std::uint32_t field) {
-        const bool is_text =
-            records_.fields[field].kind() == FieldKind::text && levels_[field].has_similar_values();
-        return std::pair(is_text, model_.fields[field].levels.back().u);
-    });
-    place_in_order_.resize(fields);
-    for (std::uint32_t i = 0; i < fields; ++i) place_in_order_[field_order_[i]] = i;
-    probes_.resize(fields);
+    codes_.resize(fields);
     sorted_.resize(fields);
     for (Worker& worker : workers_) {
         for (const ValueLevels& levels : levels_) worker.comparers.emplace_back(levels);
-        worker.queries.resize(fields);
-        worker.rest.resize(fields + 1);
+        worker.gathered.resize(fields);
     }
     return execution_.checkpoint(0);
 }
@@ -283,16 +285,15 @@ Status Search::gather(const LeadOrder& order) {
     constexpr std::size_t kRowsOfStep = 1 << 14;
     const std::span<const std::uint32_t> rows = order.rows();
     rows_ = rows;
-    for (std::vector<Probe>& probes : probes_) probes.resize(rows.size());
+    for (std::vector<std::uint32_t>& codes : codes_) codes.resize(rows.size() + kFilterLanes);
     const std::size_t steps = (rows.size() + kRowsOfStep - 1) / kRowsOfStep;
     execution_.begin_phase("sorting records", steps);
     GPUTEXT_TRY(execution_.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
         const std::size_t end = std::min(rows.size(), (step + 1) * kRowsOfStep);
-        for (std::size_t i = 0; i < probes_.size(); ++i) {
-            const std::size_t field = field_order_[i];
+        for (std::size_t field = 0; field < codes_.size(); ++field) {
             const std::span<const std::uint32_t> values = records_.fields[field].of_rows();
             for (std::size_t place = step * kRowsOfStep; place < end; ++place)
-                probes_[i][place] = bounds_[field].probe(values[rows[place]]);
+                codes_[field][place] = bounds_[field].code(values[rows[place]]);
         }
         return {};
     }));
@@ -311,10 +312,10 @@ Status Search::gather(const LeadOrder& order) {
                   order.second(static_cast<std::uint32_t>(number))}) {
                 if (side.size() < 2) continue;
                 if (execution_.stop_requested()) return Status::cancelled();
-                for (std::size_t i = 0; i < sorted_.size(); ++i)
+                for (std::size_t field = 0; field < sorted_.size(); ++field)
                     GPUTEXT_TRY(
-                        sort_by_value(std::span(sorted_[i]).subspan(side.front(), side.size()),
-                                      field_order_[i]));
+                        sort_by_code(std::span(sorted_[field]).subspan(side.front(), side.size()),
+                                     field));
             }
         return {};
     };
@@ -322,11 +323,11 @@ Status Search::gather(const LeadOrder& order) {
     return execution_.parallel_for(number_steps, sort_step);
 }
 
-/// By place where values are equal, nulls last.
-Status Search::sort_by_value(std::span<std::uint32_t> places, std::size_t field) const {
-    const std::vector<Probe>& probes = probes_[place_in_order_[field]];
+/// By place where codes are equal, nulls last.
+Status Search::sort_by_code(std::span<std::uint32_t> places, std::size_t field) const {
+    const std::vector<std::uint32_t>& codes = codes_[field];
     const auto less = [&](std::uint32_t a, std::uint32_t b) {
-        return probes[a].value != probes[b].value ? probes[a].value < probes[b].value : a < b;
+        return codes[a] != codes[b] ? codes[a] < codes[b] : a < b;
     };
     if (!stoppable_sort(places.begin(), places.end(), less, execution_.stop()))
         return Status::cancelled();
@@ -404,29 +405,34 @@ Status Search::follow_similar(const LeadOrder& order, std::size_t number) {
 
 Status Search::run_tasks(std::span<const Block> tasks, std::size_t lead, Execution& execution) {
     // Many values are of a record or two: a step is some tasks.
-    constexpr std::size_t kTasksOfStep = 64;
+    constexpr std::size_t kTasksOfStep = 64, kAhead = 4;
     const std::size_t steps = (tasks.size() + kTasksOfStep - 1) / kTasksOfStep;
     return execution.parallel_for(steps, [&](std::size_t step, unsigned number) -> Status {
         workers_[number].before.assign(leads_.begin(),
                                        leads_.begin() + static_cast<std::ptrdiff_t>(lead));
         const std::size_t last = std::min(tasks.size(), (step + 1) * kTasksOfStep);
-        for (std::size_t task = step * kTasksOfStep; task < last; ++task)
+        for (std::size_t task = step * kTasksOfStep; task < last; ++task) {
+            // Small blocks would wait for memory longer than they take.
+            if (task + 2 * kAhead < last && !tasks[task + 2 * kAhead].right.empty())
+                __builtin_prefetch(tasks[task + 2 * kAhead].right.data());
+            if (task + kAhead < last && !tasks[task + kAhead].right.empty())
+                for (const std::vector<std::uint32_t>& codes : codes_)
+                    __builtin_prefetch(codes.data() + tasks[task + kAhead].right.front());
             GPUTEXT_TRY(search(tasks[task], number));
+        }
         return {};
     });
 }
 
 // ---- A block of many pairs: other fields lead within it ----
 
-Status Search::by_value(std::span<const std::uint32_t> places,
-                        std::span<const std::uint32_t> group, std::size_t field,
-                        PlacesByValue& found) const {
+Status Search::by_code(std::span<const std::uint32_t> places, std::span<const std::uint32_t> group,
+                       std::size_t field, PlacesByCode& found) const {
     // A smaller part is sorted sooner than it is found among all.
     constexpr std::size_t kPart = 16;
-    const std::size_t i = place_in_order_[field];
-    const std::vector<Probe>& probes = probes_[i];
+    const std::vector<std::uint32_t>& codes = codes_[field];
     const std::span<const std::uint32_t> sorted =
-        group.empty() ? group : std::span(sorted_[i]).subspan(group.front(), group.size());
+        group.empty() ? group : std::span(sorted_[field]).subspan(group.front(), group.size());
     if (!places.empty() && places.size() == sorted.size()) {
         found.places = sorted;
     } else if (!places.empty() && places.size() > sorted.size() / kPart && !sorted.empty()) {
@@ -436,15 +442,15 @@ Status Search::by_value(std::span<const std::uint32_t> places,
         found.places = found.kept;
     } else {
         found.kept.assign(places.begin(), places.end());
-        GPUTEXT_TRY(sort_by_value(found.kept, field));
+        GPUTEXT_TRY(sort_by_code(found.kept, field));
         found.places = found.kept;
     }
     std::uint32_t place = 0;
     for (; place < found.places.size(); ++place) {
-        const std::uint32_t value = probes[found.places[place]].value;
-        if (value == kNullValue) break;
-        if (place > 0 && value == found.values.back()) continue;
-        found.values.push_back(value);
+        const std::uint32_t code = codes[found.places[place]];
+        if (code == kNullValue) break;
+        if (place > 0 && code == found.codes.back()) continue;
+        found.codes.push_back(code);
         found.begins.push_back(place);
     }
     found.begins.push_back(place);
@@ -453,14 +459,14 @@ Status Search::by_value(std::span<const std::uint32_t> places,
 
 namespace {
 
-/// Calls both(i, j) for the places of each value that both have.
+/// Calls both(i, j) for the places of each code that both have.
 template <class Both>
-Status each_common(const PlacesByValue& left, const PlacesByValue& right, const Both& both) {
-    for (std::size_t i = 0, j = 0; i < left.values.size() && j < right.values.size();) {
-        if (left.values[i] == right.values[j]) {
+Status each_common(const PlacesByCode& left, const PlacesByCode& right, const Both& both) {
+    for (std::size_t i = 0, j = 0; i < left.codes.size() && j < right.codes.size();) {
+        if (left.codes[i] == right.codes[j]) {
             GPUTEXT_TRY(both(i, j));
             ++i, ++j;
-        } else if (left.values[i] < right.values[j]) {
+        } else if (left.codes[i] < right.codes[j]) {
             ++i;
         } else {
             ++j;
@@ -471,8 +477,8 @@ Status each_common(const PlacesByValue& left, const PlacesByValue& right, const 
 
 }  // namespace
 
-FieldEvents Search::events_in(const Block& block, std::size_t field, const PlacesByValue& left,
-                              const PlacesByValue& right) const {
+FieldEvents Search::events_in(const Block& block, std::size_t field, const PlacesByCode& left,
+                              const PlacesByCode& right) const {
     /// Of finding the level of two values, in pairs of records looked at.
     constexpr double kCostOfValues = 0.5;
     EventTiers tiers;
@@ -486,7 +492,7 @@ FieldEvents Search::events_in(const Block& block, std::size_t field, const Place
         if (one_weight)
             pairs += both;
         else
-            tiers.add(weight_of_equal(field, left.values[i]), both);
+            tiers.add(weight_of_equal(field, bounds_[field].value(left.codes[i])), both);
         return {};
     });
     if (one_weight) tiers.add(weights_[field].of(levels_[field].top_level()), pairs);
@@ -494,24 +500,24 @@ FieldEvents Search::events_in(const Block& block, std::size_t field, const Place
     events.least = std::max(0.0, weights_[field].of(0));
     add_similar_events(levels_[field], model_.fields[field], weights_[field],
                        static_cast<double>(block.pairs()), events);
-    events.similar_cost = kCostOfValues * static_cast<double>(left.values.size()) *
-                          static_cast<double>(right.values.size()) / (block.same ? 2 : 1);
+    events.similar_cost = kCostOfValues * static_cast<double>(left.codes.size()) *
+                          static_cast<double>(right.codes.size()) / (block.same ? 2 : 1);
     return events;
 }
 
 Status Search::search(const Block& block, unsigned number) {
-    if (execution_.stop_requested()) return Status::cancelled();
     // Where no cuts were found for all records, there are none for some.
     if (block.pairs() < parameters_.few_pairs || looks_at_all_) return look_at(block, number);
+    if (execution_.stop_requested()) return Status::cancelled();
     std::vector<std::size_t> fields;
     std::vector<FieldEvents> events;
-    std::vector<PlacesByValue> left(levels_.size()), right(levels_.size());
+    std::vector<PlacesByCode> left(levels_.size()), right(levels_.size());
     for (std::size_t field = 0; field < levels_.size(); ++field) {
         if (block.led >> field & 1) continue;
         fields.push_back(field);
-        GPUTEXT_TRY(by_value(block.left, block.left_group, field, left[field]));
+        GPUTEXT_TRY(by_code(block.left, block.left_group, field, left[field]));
         if (!block.same)
-            GPUTEXT_TRY(by_value(block.right, block.right_group, field, right[field]));
+            GPUTEXT_TRY(by_code(block.right, block.right_group, field, right[field]));
         events.push_back(
             events_in(block, field, left[field], block.same ? left[field] : right[field]));
     }
@@ -531,27 +537,27 @@ Status Search::search(const Block& block, unsigned number) {
     return {};
 }
 
-Status Search::search_by(std::size_t field, const Block& block, const PlacesByValue& left,
-                         const PlacesByValue& right, double cut, unsigned number) {
+Status Search::search_by(std::size_t field, const Block& block, const PlacesByCode& left,
+                         const PlacesByCode& right, double cut, unsigned number) {
     const std::uint32_t led = block.led | std::uint32_t{1} << field;
     GPUTEXT_TRY(each_common(left, right, [&](std::size_t i, std::size_t j) -> Status {
-        const double weight = weight_of_equal(field, left.values[i]);
+        const double weight = weight_of_equal(field, bounds_[field].value(left.codes[i]));
         if (!(weight > cut)) return {};
         return search({left.of(i), right.of(j), block.same, block.known + weight, led},
                       number);
     }));
     if (!leads_to_similar(field, cut)) return {};
     const PairBounds& bounds = bounds_[field];
-    for (std::size_t i = 0; i < left.values.size(); ++i) {
+    for (std::size_t i = 0; i < left.codes.size(); ++i) {
         if (execution_.stop_requested()) return Status::cancelled();
-        const PairBounds::Query query(bounds, bounds.probe(left.values[i]));
-        for (std::size_t j = block.same ? i + 1 : 0; j < right.values.size(); ++j) {
-            if (left.values[i] == right.values[j] ||
-                !(query.bound(bounds.probe(right.values[j])) > cut))
+        const std::uint32_t value = bounds.value(left.codes[i]);
+        for (std::size_t j = block.same ? i + 1 : 0; j < right.codes.size(); ++j) {
+            if (left.codes[i] == right.codes[j] ||
+                !(bounds.different(left.codes[i], right.codes[j]) > cut))
                 continue;
             int level = 0;
             GPUTEXT_TRY(workers_[number].comparers[field].level(
-                left.values[i], right.values[j], execution_.stop(), level));
+                value, bounds.value(right.codes[j]), execution_.stop(), level));
             const double weight = weights_[field].of(level);
             if (weight > cut)
                 GPUTEXT_TRY(search(
@@ -563,34 +569,60 @@ Status Search::search_by(std::size_t field, const Block& block, const PlacesByVa
 
 // ---- A block of few pairs ----
 
-void Search::set_query(std::size_t place, Worker& worker) const {
-    double rest = 0;
-    worker.rest[probes_.size()] = 0;
-    for (std::size_t i = probes_.size(); i-- > 0;) {
-        worker.queries[i] = {bounds_[field_order_[i]], probes_[i][place]};
-        rest += worker.queries[i].most();
-        worker.rest[i] = rest;
-    }
+Status Search::look_at(const Block& block, unsigned number) {
+    // Codes of so many records stay in a processor's cache.
+    constexpr std::size_t kRecords = 1 << 12;
+    workers_[number].looked_at += block.pairs();
+    const std::span<const std::uint32_t> right = block.same ? block.left : block.right;
+    for (std::size_t begin = 0; begin < right.size(); begin += kRecords)
+        GPUTEXT_TRY(look_at_part(block, begin, std::min(right.size(), begin + kRecords), number));
+    return {};
 }
 
-Status Search::look_at(const Block& block, unsigned number) {
-    constexpr std::size_t kLook = 1 << 16;
+/// The block's pairs whose right one is of [begin, end).
+Status Search::look_at_part(const Block& block, std::size_t begin, std::size_t end,
+                            unsigned number) {
     Worker& worker = workers_[number];
-    const std::size_t fields = probes_.size();
-    worker.looked_at += block.pairs();
-    for (std::size_t a = 0; a < block.left.size(); ++a) {
-        if (execution_.stop_requested()) return Status::cancelled();
-        set_query(block.left[a], worker);
-        const std::span<const std::uint32_t> others =
-            block.same ? block.left.subspan(a + 1) : block.right;
-        for (std::size_t b = 0; b < others.size(); ++b) {
-            if (b % kLook == kLook - 1 && execution_.stop_requested()) return Status::cancelled();
-            double bound = prior_;
-            std::size_t i = 0;
-            for (; i < fields && bound + worker.rest[i] >= least_; ++i)
-                bound += worker.queries[i].bound(probes_[i][others[b]]);
-            if (i == fields && bound >= least_)
-                GPUTEXT_TRY(compare(rows_[block.left[a]], rows_[others[b]], number));
+    const std::span<const std::uint32_t> right =
+        (block.same ? block.left : block.right).subspan(begin, end - begin);
+    // Places ascend. Codes of neighbors are read where they are.
+    const bool are_neighbors = right.back() - right.front() + 1 == right.size();
+    worker.codes.resize(codes_.size());
+    for (std::size_t field = 0; field < codes_.size(); ++field) {
+        if (are_neighbors) {
+            worker.codes[field] = codes_[field].data() + right.front();
+        } else if (!(block.led >> field & 1)) {
+            std::vector<std::uint32_t>& gathered = worker.gathered[field];
+            gathered.resize(right.size() + kFilterLanes);
+            for (std::size_t i = 0; i < right.size(); ++i) gathered[i] = codes_[field][right[i]];
+            worker.codes[field] = gathered.data();
+        }
+    }
+    const std::int32_t least = parts_below(least_ - block.known);
+    const std::size_t last = block.same ? end : block.left.size();
+    for (std::size_t a = 0; a < last; ++a) {
+        const std::size_t place = block.left[a];
+        const std::size_t from = block.same && a >= begin ? a + 1 - begin : 0;
+        if (stopped(worker, right.size() - from)) return Status::cancelled();
+        worker.columns.clear();
+        for (std::size_t field = 0; field < codes_.size(); ++field) {
+            const std::uint32_t code = codes_[field][place];
+            if (block.led >> field & 1 || code == kNullValue) continue;
+            worker.columns.push_back({bounds_[field].code_query(code), worker.codes[field] + from,
+                                      &bounds_[field]});
+        }
+        worker.chosen.clear();
+        filter_(worker.columns, right.size() - from, least, worker.chosen);
+        for (auto [chosen, sum] : worker.chosen) {
+            for (const Column& column : worker.columns) {
+                if (sum < least) break;
+                const std::uint32_t code = column.codes[chosen];
+                if (column.bounds->refines() && code != kNullValue && code != column.query.code)
+                    sum += column.bounds->different_parts(column.query.code, code) -
+                           column.query.different;
+            }
+            if (sum >= least)
+                GPUTEXT_TRY(compare(rows_[place], rows_[right[from + chosen]], number));
         }
     }
     return {};

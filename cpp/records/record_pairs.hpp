@@ -56,7 +56,7 @@ struct PairSearchReport {
 /// The model has been checked, and its comparisons for the kinds of the fields, which are in the
 /// same order. The same pairs, weights and levels on any number of threads.
 /// Time: O(pairs looked at), some nanoseconds each, and similar values of the fields that need
-/// them. Memory: 16 bytes for each record and field, and as FieldValues. Errors: cancelled;
+/// them. Memory: 8 bytes for each record and field, and as FieldValues. Errors: cancelled;
 /// out_of_memory; those of found().
 using PairFound = std::function<Status(const FoundPair& pair, unsigned worker)>;
 Status find_record_pairs(const LinkageModel& model, const Records& records,

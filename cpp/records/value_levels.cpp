@@ -241,7 +241,6 @@ double ValueLevels::exchanged_date(double days) const {
     return static_cast<double>(sys_days{exchanged}.time_since_epoch().count());
 }
 
-/// In ascending_, of a number that is a value; else its size.
 std::size_t ValueLevels::place_of(double number) const {
     const std::span<const double> numbers = values_->numbers();
     const auto at = std::ranges::lower_bound(

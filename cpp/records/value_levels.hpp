@@ -57,6 +57,13 @@ public:
     /// condition asks for it.
     double exchanged_date(double days) const;
 
+    /// The values of numbers by number, without NaN.
+    std::span<const std::uint32_t> ascending() const { return ascending_; }
+    /// Where a value stands among these; their count for NaN.
+    std::uint32_t place(std::uint32_t value) const { return place_[value]; }
+    /// In ascending(), of a number that is a value; else its size.
+    std::size_t place_of(double number) const;
+
     /// What a thread needs to compare values that differ; it keeps what it knows of the last first
     /// value.
     class Comparer {
@@ -102,7 +109,6 @@ private:
     friend class Comparer;
 
     ValueLevels(const FieldComparison& comparison, const FieldValues& values);
-    std::size_t place_of(double number) const;
     Status sort_numbers(Stop stop);
     Status list_elements(Stop stop);
     Status similar_texts(std::uint32_t first, std::uint32_t last, int least, std::uint64_t most,

@@ -1,6 +1,8 @@
 #include "cpp/records/detail/pair_bounds.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace gputext {
 namespace {
@@ -10,6 +12,10 @@ std::uint32_t hash(std::uint32_t symbol) {
 }
 
 constexpr std::size_t kLengths = 65;  // 0 to 64
+
+std::int32_t parts_of(double weight) {
+    return static_cast<std::int32_t>(std::ceil(weight * PairBounds::kPartsOfBit));
+}
 
 }  // namespace
 
@@ -21,9 +27,60 @@ Status PairBounds::set(Stop stop) {
             most = std::max(most, weights_->of(level));
         up_to_.push_back(most);
     }
-    GPUTEXT_TRY(make_probes(stop));
-    if (levels_->values().kind() == FieldKind::text && levels_->has_similar_values())
-        return make_highest(stop);
+    const FieldKind kind = levels_->values().kind();
+    if (is_number(kind)) GPUTEXT_TRY(make_codes(stop));
+    if (kind == FieldKind::text || kind == FieldKind::set) GPUTEXT_TRY(make_probes(stop));
+    if (kind == FieldKind::text && levels_->has_similar_values()) GPUTEXT_TRY(make_highest(stop));
+    return make_parts(stop);
+}
+
+Status PairBounds::make_codes(Stop stop) {
+    const std::span<const std::uint32_t> ascending = levels_->ascending();
+    const std::span<const double> numbers = levels_->values().numbers();
+    codes_.assign(ascending.begin(), ascending.end());
+    for (std::uint32_t value = 0; value < numbers.size(); ++value)
+        if (std::isnan(numbers[value])) codes_.push_back(value);
+    if (!levels_->has_similar_values()) return {};
+    const auto are_near = [&](std::size_t a, std::size_t b) {
+        return levels_->level_of_numbers(numbers[ascending[a]], numbers[ascending[b]],
+                                         std::numeric_limits<double>::quiet_NaN()) > 0;
+    };
+    const auto size = static_cast<std::uint32_t>(ascending.size());
+    near_.assign(codes_.size(), {size, size, size});
+    // Numbers between two that are near are near to both, so that ends ascend as well.
+    std::uint32_t begin = 0, end = 0;
+    for (std::uint32_t code = 0; code < size; ++code) {
+        if (code % 4096 == 0 && stop()) return Status::cancelled();
+        while (begin < code && !are_near(begin, code)) ++begin;
+        end = std::max(end, code + 1);
+        while (end < size && are_near(code, end)) ++end;
+        const double exchanged = levels_->exchanged_date(numbers[ascending[code]]);
+        near_[code] = {begin, end,
+                       std::isnan(exchanged)
+                           ? size
+                           : static_cast<std::uint32_t>(levels_->place_of(exchanged))};
+    }
+    return {};
+}
+
+Status PairBounds::make_parts(Stop stop) {
+    for (const double weight : up_to_) parts_.push_back(parts_of(weight));
+    const FieldValues& values = levels_->values();
+    const bool is_text = values.kind() == FieldKind::text && levels_->has_similar_values();
+    refines_ = is_text || values.kind() == FieldKind::set;
+    // What no query can tell is taken for the most that it may be.
+    different_ = refines_ ? parts_.back() : parts_.front();
+    if (!weights_->term_frequencies() && values.kind() != FieldKind::set) {
+        equal_ = parts_of(weights_->of(levels_->top_level()));
+        return {};
+    }
+    equal_parts_.resize(values.count());
+    for (std::uint32_t one = 0; one < values.count(); ++one) {
+        if (one % 65536 == 0 && stop()) return Status::cancelled();
+        const std::uint32_t of_code = value(one);
+        equal_parts_[one] =
+            parts_of(weights_->of_equal(of_code, levels_->level_of_equal(of_code)));
+    }
     return {};
 }
 
@@ -34,13 +91,10 @@ Status PairBounds::make_probes(Stop stop) {
     for (std::uint32_t value = 0; value < values.count(); ++value) {
         if (value % 65536 == 0 && stop()) return Status::cancelled();
         Probe& probe = probes_[value];
-        probe.value = value;
-        if (is_number(values.kind())) {
-            probe.bits = std::bit_cast<std::uint64_t>(values.numbers()[value]);
-        } else if (values.kind() == FieldKind::set) {
+        if (values.kind() == FieldKind::set) {
             for (const std::uint32_t element : strings[value])
                 probe.bits |= std::uint64_t{1} << (hash(element) >> 26);
-        } else if (values.kind() == FieldKind::text) {
+        } else {
             const Symbols text = strings[value];
             if (text.size() >= Probe::kLong) {
                 probe.length = Probe::kLong;
@@ -73,15 +127,6 @@ Status PairBounds::make_highest(Stop stop) {
                             n, m, std::min({common, n, m}), same_begin));
     }
     return {};
-}
-
-PairBounds::Query::Query(const PairBounds& bounds, const Probe& probe)
-    : bounds_(&bounds), probe_(probe), is_null_(probe.value == kNullValue) {
-    if (is_null_) return;
-    equal_ = bounds.weights_->of_equal(probe.value, bounds.levels_->level_of_equal(probe.value));
-    most_ = std::max({0.0, equal_, bounds.up_to_.back()});
-    if (is_number(bounds.levels_->values().kind()))
-        exchanged_ = bounds.levels_->exchanged_date(std::bit_cast<double>(probe.bits));
 }
 
 }  // namespace gputext

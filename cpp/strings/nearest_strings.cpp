@@ -11,6 +11,7 @@
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
+#include "cpp/knn/nearest_list.hpp"
 #include "cpp/strings/detail/string_index.hpp"
 
 #ifdef GPUTEXT_X86
@@ -19,61 +20,6 @@
 
 namespace gputext {
 namespace {
-
-// ---- The nearest items of a query so far ----
-
-class NearestList {
-public:
-    NearestList(std::size_t k, double radius, MemoryBudget& budget)
-        : k_(k), radius_(radius), budget_(&budget) {}
-
-    /// What is farther is no neighbor.
-    double limit() const {
-        return found_.size() < k_ ? radius_ : std::min(radius_, found_.front().distance);
-    }
-
-    Status add(const FoundString& found) {
-        if (found_.size() < k_) {
-            GPUTEXT_TRY(make_room());
-            found_.push_back(found);
-            // Without a k-th nearest there is none to be found again and again.
-            if (k_ != KnnParameters::all_items) std::push_heap(found_.begin(), found_.end());
-        } else if (found < found_.front()) {
-            std::pop_heap(found_.begin(), found_.end());
-            found_.back() = found;
-            std::push_heap(found_.begin(), found_.end());
-        }
-        return {};
-    }
-
-    /// False when stopped.
-    bool sort(Stop stop) {
-        return stoppable_sort(found_.begin(), found_.end(), std::less<FoundString>(), stop);
-    }
-    const std::vector<FoundString>& found() const { return found_; }
-
-    /// Forgets the items, and takes the k-th distance for the radius.
-    void keep_limit() {
-        radius_ = limit();
-        found_.clear();
-    }
-
-private:
-    static constexpr std::size_t kRoom = 16;
-
-    Status make_room() {
-        if (found_.size() < found_.capacity()) return {};
-        const std::size_t room = std::max(std::min(k_, kRoom), found_.size());
-        GPUTEXT_TRY(budget_->take(room * kBytesOfNeighbor));
-        found_.reserve(found_.size() + room);
-        return {};
-    }
-
-    std::size_t k_;
-    double radius_;
-    MemoryBudget* budget_;
-    std::vector<FoundString> found_;  // a heap, the farthest first, where there is a k
-};
 
 // ---- Counts that are at least so large ----
 
@@ -148,7 +94,7 @@ struct Search {
         found.begins.push_back(0);
         for (NearestList& list : lists) {
             if (!list.sort(stop)) return Status::cancelled();
-            for (const FoundString& neighbor : list.found()) {
+            for (const FoundItem& neighbor : list.found()) {
                 found.items.push_back(neighbor.item);
                 found.distances.push_back(neighbor.distance);
             }
@@ -240,7 +186,7 @@ private:
     std::vector<TrigramIndex::Places> places_;
     std::vector<std::uint8_t> counts_;
     std::vector<std::uint32_t> wide_counts_;
-    std::vector<FoundString> possible_;  // places, with their bounds
+    std::vector<FoundItem> possible_;  // places, with their bounds
     std::vector<Level> levels_;  // a heap, the least bound first
 };
 
@@ -308,9 +254,9 @@ void TileSearch::find_possible(const LengthGroup& group, const Count* counts, Co
 /// Compares at most so many of the possible items, and counts down.
 Status TileSearch::compare(NearestList& list, std::size_t& most) {
     const Stop stop = search_.execution.stop();
-    if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<FoundString>(), stop))
+    if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<FoundItem>(), stop))
         return Status::cancelled();
-    for (const FoundString& possible : possible_) {
+    for (const FoundItem& possible : possible_) {
         if (possible.distance > list.limit() || most == 0) break;
         const std::uint32_t item = index_.order.item(possible.item);
         if (!search_.excluded.differ(number_, item)) continue;

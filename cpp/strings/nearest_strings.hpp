@@ -25,16 +25,6 @@
 
 namespace gputext {
 
-/// An item that was compared, in the order of neighbors.
-struct FoundString {
-    double distance;
-    std::uint32_t item;
-
-    bool operator<(const FoundString& other) const {
-        return distance != other.distance ? distance < other.distance : item < other.item;
-    }
-};
-
 struct NearestStringsParameters {
     StringMetric metric = StringMetric::edit_rate;
     /// Neighbors of a query, at least 1; KnnParameters::all_items for all.

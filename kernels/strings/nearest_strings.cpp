@@ -10,6 +10,7 @@
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
+#include "cpp/knn/nearest_list.hpp"
 #include "kernels/base/bit_product.cuh"
 #include "kernels/strings/coded_strings.hpp"
 #include "kernels/strings/pair_search.hpp"
@@ -76,7 +77,7 @@ private:
                    unsigned worker) {
         const Stop stop = execution_.stop();
         const std::uint32_t query = rows_.numbers[rows.begin + row];
-        std::vector<FoundString>& found = nearest_[row];
+        std::vector<FoundItem>& found = nearest_[row];
         const std::size_t before = found.size();
         bool query_is_set = false;
         for (std::size_t i = begins_[row]; i < begins_[row + 1]; ++i) {
@@ -116,9 +117,9 @@ private:
                 if (rows_.numbers[rows.begin + row] == kNoString) continue;
                 GPUTEXT_TRY(add_row(rows, row, pairs, worker));
                 if (nearest_[row].size() < parameters_.k) continue;
-                const FoundString last =
+                const FoundItem last =
                     *std::max_element(nearest_[row].begin(), nearest_[row].end());
-                if (!(last < FoundString{limits.distances[row], limits.numbers[row]})) continue;
+                if (!(last < FoundItem{limits.distances[row], limits.numbers[row]})) continue;
                 limits.distances[row] = last.distance;
                 limits.numbers[row] = last.item;
             }
@@ -135,11 +136,11 @@ private:
             const std::uint32_t query = rows_.numbers[rows.begin + row];
             if (query == kNoString) continue;
             GPUTEXT_TRY(add_row(rows, row, pairs, worker));
-            std::vector<FoundString>& found = nearest_[row];
+            std::vector<FoundItem>& found = nearest_[row];
             if (!stoppable_sort(found.begin(), found.end(), std::less<>(), execution_.stop()))
                 return Status::cancelled();
             of_queries.push_back(query);
-            for (const FoundString& neighbor : found) {
+            for (const FoundItem& neighbor : found) {
                 neighbors.items.push_back(neighbor.item);
                 neighbors.distances.push_back(neighbor.distance);
             }
@@ -160,7 +161,7 @@ private:
     std::mutex mutex_;
     std::vector<std::uint64_t> begins_;   // of a row's pairs, and the end
     std::vector<std::uint64_t> of_rows_;  // pairs, by their rows
-    std::vector<std::vector<FoundString>> nearest_;
+    std::vector<std::vector<FoundItem>> nearest_;
     std::vector<std::optional<StringDistance>> distances_;
 };
 

@@ -7,7 +7,7 @@ INSERT INTO vectors VALUES (1, 'a', '{1,2}'), (2, 'b', '{3,4}');
 
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 0);
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', -1);
-SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, 'hamming');
+SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, 'chebyshev');
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, 'Cosine');
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, NULL);
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, exclude_self => NULL);

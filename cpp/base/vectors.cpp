@@ -156,6 +156,11 @@ std::size_t element_size(ElementType type) {
     }
 }
 
+std::size_t row_size(ElementType type, std::size_t dimensions) {
+    return type == ElementType::bit ? (dimensions + 31) / 32 * sizeof(std::uint32_t)
+                                    : dimensions * element_size(type);
+}
+
 void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count, double* out) {
     with_elements(vectors, [=](const auto* from) {
 #ifdef GPUTEXT_X86
@@ -198,7 +203,7 @@ bool KnownElements::are_among_those(const Vectors& vectors) const {
         vectors.sparse() || vectors.rows > vectors_.rows)
         return false;
     if (vectors.elements == vectors_.elements) return true;
-    const std::uint64_t row = vectors.dimensions * element_size(vectors.type);
+    const std::uint64_t row = row_size(vectors.type, vectors.dimensions);
     const auto begin = reinterpret_cast<std::uintptr_t>(vectors_.elements);
     const auto at = reinterpret_cast<std::uintptr_t>(vectors.elements);
     return row > 0 && at > begin && (at - begin) % row == 0 &&

@@ -19,9 +19,13 @@
 namespace gputext {
 
 /// IEEE 754 binary16 (pgvector's halfvec), binary32 (real, vector, sparsevec), binary64, and int.
-enum class ElementType : std::uint8_t { float16, float32, float64, int32 };
+/// Bits are no numbers, and in dense matrices of cpp/bits alone.
+enum class ElementType : std::uint8_t { float16, float32, float64, int32, bit };
 
+/// Bytes of an element that is no bit.
 std::size_t element_size(ElementType type);
+/// Bytes of a dense row. Bits are padded by zeros to words of 32.
+std::size_t row_size(ElementType type, std::size_t dimensions);
 
 class KnownElements;
 
@@ -54,7 +58,8 @@ struct Vectors {
         return sparse() ? (row_begins[rows] - row_begins[0]) / rows : dimensions;
     }
     const std::byte* row_bytes(std::size_t row) const {
-        return static_cast<const std::byte*>(elements) + begin(row) * element_size(type);
+        return static_cast<const std::byte*>(elements) +
+               (sparse() ? begin(row) * element_size(type) : row * row_size(type, dimensions));
     }
 };
 

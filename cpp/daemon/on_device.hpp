@@ -17,6 +17,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/base/words.hpp"
+#include "cpp/bits/nearest_bits.hpp"
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/documents.hpp"
@@ -93,6 +94,15 @@ struct TermKnnOnDevice {
 struct NearestStringsOnDevice {
     using Function = Result<Neighbors>(const NearestStringsParameters& parameters,
                                        const Strings& queries, const Strings& items,
+                                       const MatchKeys& match, const RowKeys& excluded,
+                                       std::uint64_t memory, Execution& execution);
+    static Function on_host;
+};
+
+/// nearest_bits() of cpp/bits/nearest_bits.hpp.
+struct NearestBitsOnDevice {
+    using Function = Result<Neighbors>(const NearestBitsParameters& parameters,
+                                       const Vectors& queries, const Vectors& items,
                                        const MatchKeys& match, const RowKeys& excluded,
                                        std::uint64_t memory, Execution& execution);
     static Function on_host;

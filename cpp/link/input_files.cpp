@@ -41,8 +41,13 @@ Status append(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) 
 }  // namespace
 
 bool MatrixShape::consistent() const {
-    if (!possible(*this)) return false;
+    if (!possible(*this) || element == ElementType::bit) return false;
     return sparse ? element == ElementType::float32 : stored == rows * dimensions;
+}
+
+bool MatrixShape::consistent_bits() const {
+    return possible(*this) && !sparse && element == ElementType::bit &&
+           stored == rows * dimensions;
 }
 
 bool MatrixShape::consistent_texts() const {

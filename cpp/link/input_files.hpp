@@ -29,7 +29,7 @@ namespace gputext {
 // ---- What a message says of them ----
 
 constexpr ElementType last_of(ElementType) {
-    return ElementType::int32;
+    return ElementType::bit;
 }
 
 /// A matrix whose elements lie in files.
@@ -50,12 +50,17 @@ struct MatrixShape {
     }
     /// Whether vectors may have it.
     bool consistent() const;
+    /// Whether rows of bits may have it.
+    bool consistent_bits() const;
     /// Whether texts may have it, as counts or weights of their terms.
     bool consistent_texts() const;
     /// Whether the words of a model may have it.
     bool consistent_model() const;
     std::size_t files() const { return parts.parts + (sparse ? 2 : 0); }
-    std::uint64_t element_bytes() const { return stored * element_size(element); }
+    std::uint64_t element_bytes() const {
+        return element == ElementType::bit ? rows * row_size(element, dimensions)
+                                           : stored * element_size(element);
+    }
     std::uint64_t bytes() const {
         return element_bytes() + (sparse ? stored * sizeof(std::uint32_t) : 0);
     }

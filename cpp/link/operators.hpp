@@ -25,6 +25,7 @@
 #include "cpp/link/k_means.hpp"
 #include "cpp/link/knn.hpp"
 #include "cpp/link/near_duplicates.hpp"
+#include "cpp/link/nearest_bits.hpp"
 #include "cpp/link/nearest_strings.hpp"
 #include "cpp/link/outlier_factor.hpp"
 #include "cpp/link/sequence_probability.hpp"
@@ -40,9 +41,9 @@ namespace gputext {
 
 using Operators =
     TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, NearestStringsRequest,
-             OutlierFactorRequest, CosineSimilarityRequest, KMeansRequest, WordLookupRequest,
-             TrieBuildRequest, WordSimilarityRequest, Word2VecRequest, WordMoversRequest,
-             SequenceProbabilityRequest>;
+             NearestBitsRequest, OutlierFactorRequest, CosineSimilarityRequest, KMeansRequest,
+             WordLookupRequest, TrieBuildRequest, WordSimilarityRequest, Word2VecRequest,
+             WordMoversRequest, SequenceProbabilityRequest>;
 
 template <class Request>
 using SubmitOf = typename Request::Packed::Submit;

@@ -18,9 +18,14 @@ constexpr std::uint64_t kWriteAtOnce = std::uint64_t{1} << 20;  // and look at t
 constexpr std::uint64_t kShortPiece = std::uint64_t{64} << 10;  // shorter ones are put together
 constexpr std::uint64_t kLookedAtPart = 4;                      // divisor of all bytes
 
+/// Whether values have magnitudes.
+bool are_numbers(const ValueKind& kind) {
+    return kind.form == ValueForm::vector && kind.element != ElementType::bit;
+}
+
 /// A chunk's values as a matrix, as jobs have it.
 Vectors vectors_of(const ResidentChunk& chunk, const ValueKind& kind) {
-    const std::uint64_t row = kind.dimensions * element_size(kind.element);
+    const std::uint64_t row = row_size(kind.element, kind.dimensions);
     const auto bytes = chunk.bytes();
     return {kind.element,  row == 0 ? 0 : bytes.size() / row, kind.dimensions, bytes.data(), {}, {},
             &chunk.known()};
@@ -62,7 +67,7 @@ private:
         if (stop_()) return Status::cancelled();
         GPUTEXT_TRY(chunk_.write(written_, bytes));
         written_ += bytes.size();
-        if (kind_.form != ValueForm::vector) return {};
+        if (!are_numbers(kind_)) return {};
         const double largest = largest_element(
             {kind_.element, 1, bytes.size() / element_size(kind_.element), bytes.data(), {}, {}},
             0);
@@ -109,7 +114,7 @@ Status copy_all(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigi
         return status;
     }));
     const double most = *std::max_element(largest.begin(), largest.end());
-    if (kind.form == ValueForm::vector && std::isfinite(most))
+    if (are_numbers(kind) && std::isfinite(most))
         chunk.known().set_largest(vectors_of(chunk, kind), most);
     return {};
 }
@@ -145,7 +150,7 @@ void fill(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigin& ori
 Status bound_magnitude(const ResidentChunk& chunk, const ValueKind& kind,
                        std::span<const std::shared_ptr<const ResidentChunk>> sources,
                        Execution& execution) {
-    if (kind.form != ValueForm::vector) return {};
+    if (!are_numbers(kind)) return {};
     double bound = 0;
     std::uint64_t looked_at = 0;
     for (const auto& source : sources) {

@@ -41,7 +41,7 @@ Result<std::uint64_t> sum_of_sizes(const ValueKind& kind, std::span<const ValueP
         return broken("values of impossible dimensions");
     if (kind.source != 0 && !has_words(kind.form))
         return broken("a source of values without words");
-    const std::uint64_t row = vectors ? kind.dimensions * element_size(kind.element) : 0;
+    const std::uint64_t row = vectors ? row_size(kind.element, kind.dimensions) : 0;
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < pointers.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();

@@ -17,6 +17,14 @@ constexpr NamedMetric kMetrics[] = {{"euclidean", Metric::euclidean},
                                     {"inner_product", Metric::inner_product},
                                     {"manhattan", Metric::manhattan}};
 
+struct NamedBitMetric {
+    const char* name;
+    BitMetric metric;
+};
+
+constexpr NamedBitMetric kBitMetrics[] = {{"hamming", BitMetric::hamming},
+                                          {"jaccard", BitMetric::jaccard}};
+
 /// An argument that is an array of numbers, as a matrix of one row.
 Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
     VectorType type;
@@ -38,6 +46,16 @@ Metric metric_argument(const Arguments& arguments, const char* detail) {
                            name),
                     detail != nullptr ? errdetail("%s", detail) : 0));
     pg_unreachable();
+}
+
+std::optional<BitMetric> bit_metric_of(const char* name) {
+    for (const NamedBitMetric& known : kBitMetrics)
+        if (std::strcmp(name, known.name) == 0) return known.metric;
+    return std::nullopt;
+}
+
+const char* name_of(BitMetric metric) {
+    return kBitMetrics[static_cast<std::size_t>(metric)].name;
 }
 
 VectorPair vector_pair(FunctionCallInfo fcinfo) {

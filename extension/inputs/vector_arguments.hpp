@@ -4,7 +4,10 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <optional>
+
 #include "cpp/base/vectors.hpp"
+#include "cpp/bits/bit_distance.hpp"
 #include "cpp/knn/distance.hpp"
 #include "extension/inputs/arguments.hpp"
 
@@ -12,6 +15,10 @@ namespace gputext {
 
 /// The parameter metric; raises an error when it names none, with the detail if there is one.
 Metric metric_argument(const Arguments& arguments, const char* detail = nullptr);
+
+/// The metric of bit strings of that name. None for another name.
+std::optional<BitMetric> bit_metric_of(const char* name);
+const char* name_of(BitMetric metric);
 
 /// Two vectors of equal dimensions, each a matrix of one row in the memory of its array.
 struct VectorPair {

@@ -23,6 +23,16 @@ const char* const kWanted =
     "or pgvector's "
     "vector, halfvec or sparsevec, in this order.";
 
+[[noreturn]] void raise_different_lengths(const char* name, std::size_t bits,
+                                          const char* other_name, std::size_t other_bits) {
+    ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                    errmsg("the bit strings of %s and %s have different lengths: %zu and %zu", name,
+                           other_name, bits, other_bits),
+                    errhint("They can be cast to one length in the inner query, as in "
+                            "hash::bit(64), which cuts bits off on the right or appends zeros.")));
+    pg_unreachable();
+}
+
 [[noreturn]] void raise_different_dimensions(const char* name, std::size_t dimensions,
                                              const char* other_name, std::size_t other_dimensions) {
     ereport(ERROR,
@@ -46,7 +56,7 @@ public:
         return {MyDatabaseId, ValueForm::vector, type_.element, dimensions_, 0};
     }
     std::uint64_t size(std::size_t) const override {
-        return dimensions_ * element_size(type_.element);
+        return row_size(type_.element, dimensions_);
     }
     std::uint64_t read(ChosenRows rows, LaidOutBytes& bytes) const override {
         return fill_vectors(values_, rows, type_, dimensions_, bytes);
@@ -127,8 +137,14 @@ void VectorRows::collect(Datum id, std::span<const Datum> values, const InnerQue
 
 void VectorRows::read_collected(std::size_t row, VectorValue& vector) {
     const VectorFault fault = read_vector(type_, rows_.values(0).detoasted(row), vector);
+    if (fault == VectorFault::empty && type_.form == VectorType::Form::bits)
+        ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                        errmsg("the bit string of %s has no bits", name_of(id(row)))));
     if (fault != VectorFault::none) raise_vector_fault(fault, name_of(id(row)));
-    if (row > 0 && vector.dimensions != dimensions_)
+    if (row == 0 || vector.dimensions == dimensions_) return;
+    if (type_.form == VectorType::Form::bits)
+        raise_different_lengths(first_name(), dimensions_, name_of(id(row)), vector.dimensions);
+    else
         raise_different_dimensions(first_name(), dimensions_, name_of(id(row)), vector.dimensions);
 }
 
@@ -307,6 +323,13 @@ void report_null_vectors(int64 rows, const char* among) {
                        static_cast<unsigned long>(rows), static_cast<long long>(rows), among)));
 }
 
+void report_null_bits(int64 rows, const char* among) {
+    ereport(NOTICE, (errmsg_plural("skipped %lld bit string that is null%s",
+                                   "skipped %lld bit strings that are null%s",
+                                   static_cast<unsigned long>(rows), static_cast<long long>(rows),
+                                   among)));
+}
+
 void run_vector_query(const InnerQuery& query, VectorRows& rows) {
     VectorReceiver receiver(rows);
     run_inner_query(query, receiver);
@@ -319,7 +342,10 @@ void check_same_dimensions(const VectorRows& a, const VectorRows& b, const char*
                         errmsg("sparse vectors cannot be compared with dense ones"),
                         errhint("sparsevec can be cast in the inner query, as in "
                                 "embedding::vector.")));
-    if (a.dimensions() != b.dimensions())
+    if (a.dimensions() == b.dimensions()) return;
+    if (a.view().type == ElementType::bit)
+        raise_different_lengths(a.first_name(), a.dimensions(), b.first_name(), b.dimensions());
+    else
         raise_different_dimensions(first_of_a != nullptr ? first_of_a : a.first_name(),
                                    a.dimensions(), b.first_name(), b.dimensions());
 }

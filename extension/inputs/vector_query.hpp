@@ -139,6 +139,9 @@ private:
 /// Says how many rows were left out, since their vectors are null.
 void report_null_vectors(int64 rows, const char* among);
 
+/// The same of bit strings.
+void report_null_bits(int64 rows, const char* among);
+
 /// Packs the rows (id, vector) of the query into `rows`, showing meanwhile how many there are.
 /// Vectors that are null are left out, with one NOTICE. Raises an error for other columns, and what
 /// VectorRows::read_vectors() and run_inner_query() raise.

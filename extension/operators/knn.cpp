@@ -48,9 +48,11 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     arguments.k = within ? KnnParameters::all_items : given.count("k");
     arguments.radius = within ? radius_argument(given) : INFINITY;
     input.string_metric = string_metric_of(given.text("metric"));
-    if (!input.string_metric)
+    input.bit_metric = bit_metric_of(given.text("metric"));
+    if (!input.string_metric && !input.bit_metric)
         input.metric = metric_argument(given, "For texts it is 'cosine', 'edit_rate', 'levenshtein', "
-                                              "'osa', 'jaro', 'jaro_winkler' or 'trigram'.");
+                                              "'osa', 'jaro', 'jaro_winkler' or 'trigram', and for bit "
+                                              "strings 'hamming' or 'jaccard'.");
     input.exclude_self = given.flag("exclude_self");
     // The functions of release 0.1.0 do not have it.
     input.exclude_key = given.has("exclude_key") && given.flag("exclude_key");
@@ -96,12 +98,24 @@ KnnComputation* new_string_search(const KnnArguments& arguments, KnnRows& rows,
     return make_owned<StringKnnComputation>(context, rows, parameters);
 }
 
+KnnComputation* new_bit_search(const KnnArguments& arguments, KnnRows& rows,
+                               MemoryContext context) {
+    NearestBitsParameters parameters;
+    parameters.metric = *arguments.input.bit_metric;
+    parameters.k = arguments.k;
+    parameters.radius = arguments.radius;
+    parameters.answer_limit = host_memory_limit();
+    return make_owned<BitKnnComputation>(context, rows, parameters);
+}
+
 KnnComputation* new_search(const KnnArguments& arguments, KnnRows& rows, MemoryContext context) {
     switch (rows.kind) {
         case RowKind::vectors:
             return new_vector_search(arguments, rows, context);
         case RowKind::strings:
             return new_string_search(arguments, rows, context);
+        case RowKind::bits:
+            return new_bit_search(arguments, rows, context);
         case RowKind::texts:
         case RowKind::weights:
             return new_term_search(arguments, rows, context);

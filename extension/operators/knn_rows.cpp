@@ -11,6 +11,7 @@ extern "C" {
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/inputs/term_rows.hpp"
+#include "extension/inputs/vector_arguments.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/types/column_types.hpp"
@@ -26,6 +27,11 @@ const char* const kWanted =
     "integer[] and their weights of type real[]; in this order, and after them a key of rows that "
     "may be neighbors, if wanted, and with exclude_key one of rows that may not.";
 
+const char* const kBitColumns =
+    "With this metric the inner query must give an id and a bit string of type bit or bit varying, in "
+    "this order, and after them a key of rows that may be neighbors, if wanted, and with exclude_key "
+    "one of rows that may not.";
+
 const char* name_of(RowKind kind) {
     switch (kind) {
         case RowKind::vectors:
@@ -36,6 +42,8 @@ const char* name_of(RowKind kind) {
             return "weights of terms";
         case RowKind::strings:
             return "strings";
+        case RowKind::bits:
+            return "bit strings";
     }
     pg_unreachable();
 }
@@ -53,31 +61,36 @@ public:
     void forget_row_versions() override { side_.forget_row_versions(); }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
-        return kind_ == RowKind::vectors || kind_ == RowKind::strings
-                   ? nulls[1]
-                   : terms_are_null(source_, nulls);
+        return has_terms() ? terms_are_null(source_, nulls) : nulls[1];
     }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
     bool takes_any_order() const override { return true; }
     bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) override {
-        if (kind_ != RowKind::vectors || !side_.take(rows)) return false;
+        if (!has_vectors() || !side_.take(rows)) return false;
         show_all_rows();
         return true;
     }
     void copy_rows(std::size_t most,
                    std::shared_ptr<const RememberedVectors>& copied) const override {
-        if (kind_ == RowKind::vectors) side_.copy(most, copied);
+        if (has_vectors()) side_.copy(most, copied);
     }
     void report_nulls(int64 rows, const char* among) override {
         if (kind_ == RowKind::vectors)
             report_null_vectors(rows, among);
+        else if (kind_ == RowKind::bits)
+            report_null_bits(rows, among);
         else
             report_null_terms(source_, rows, among);
     }
 
 private:
-    const char* wanted() const { return input_.string_metric ? kStringColumns : kWanted; }
+    const char* wanted() const {
+        return input_.string_metric ? kStringColumns : input_.bit_metric ? kBitColumns : kWanted;
+    }
+    bool has_terms() const { return kind_ == RowKind::texts || kind_ == RowKind::weights; }
+    /// Whether they are read as vectors are.
+    bool has_vectors() const { return kind_ == RowKind::vectors || kind_ == RowKind::bits; }
     void set_types(TupleDesc columns);
     void set_keys(TupleDesc columns);
     void set_key(TupleDesc columns, int column, KnnKeys& keys) const;
@@ -125,6 +138,26 @@ void check_weights(TupleDesc columns) {
                         errdetail("%s", kWanted)));
 }
 
+/// The type of a column of bits. Raises an error where the column or the metric is another one.
+VectorType bits_of(TupleDesc columns, const KnnInput& input) {
+    const std::optional<VectorType> type = bit_type_of(base_type_of_column(columns, 1));
+    if (type && input.bit_metric) return *type;
+    const char* const name = format_type_be(TupleDescAttr(columns, 1)->atttypid);
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             input.bit_metric
+                 ? errmsg("metric '%s' compares bit strings, not values of type %s",
+                          name_of(*input.bit_metric), name)
+                 : errmsg("values of type %s cannot be compared by this metric", name),
+             input.bit_metric ? errdetail("%s", kBitColumns) : 0,
+             input.bit_metric
+                 ? errhint("Hashes of type bigint can be cast in the inner query, as in "
+                           "hash::bit(64), and vectors of pgvector be turned into bits, as in "
+                           "binary_quantize(embedding).")
+                 : errhint("The metrics of bit strings are 'hamming' and 'jaccard'.")));
+    pg_unreachable();
+}
+
 /// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
     if (input_.string_metric) {
@@ -132,6 +165,11 @@ void KnnReceiver::set_types(TupleDesc columns) {
         source_ = TermSource::text;
         form_ = string_form_of(columns, *input_.string_metric);
         side_.set_type({VectorType::Form::dense, ElementType::int32});
+        return;
+    }
+    if (input_.bit_metric || bit_type_of(base_type_of_column(columns, 1))) {
+        kind_ = RowKind::bits;
+        side_.set_type(bits_of(columns, input_));
         return;
     }
     check_weights(columns);
@@ -152,17 +190,16 @@ void KnnReceiver::set_types(TupleDesc columns) {
 
 /// What of the call depends on what the rows are.
 void KnnReceiver::check_call() const {
-    if (kind_ != RowKind::vectors && kind_ != RowKind::strings && input_.metric != Metric::cosine)
+    if (has_terms() && input_.metric != Metric::cosine)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         kind_ == RowKind::texts
                             ? errmsg("metric must be 'cosine' or one of strings, as 'edit_rate', "
                                      "for texts")
                             : errmsg("metric must be 'cosine' for %s", name_of(kind_))));
-    if ((kind_ == RowKind::vectors || kind_ == RowKind::strings) &&
-        input_.min_document_frequency != 1)
+    if (!has_terms() && input_.min_document_frequency != 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("min_document_frequency is not for %s", name_of(kind_)),
-                        kind_ == RowKind::vectors
+                        has_vectors()
                             ? errdetail("It is for texts and for weights of terms.")
                             : errdetail("It is for texts by metric 'cosine', and for weights of "
                                         "terms.")));
@@ -278,10 +315,10 @@ constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
 void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
     take_key(values, nulls, match_column_, rows_.match, kNoKey);
     take_key(values, nulls, exclude_column_, rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
-    if (kind_ == RowKind::vectors || kind_ == RowKind::strings)
-        side_.collect(values[0], {values + 1, 1}, query(), row());
-    else
+    if (has_terms())
         collect_terms(source_, values, query(), row(), side_);
+    else
+        side_.collect(values[0], {values + 1, 1}, query(), row());
     show_all_rows();
 }
 
@@ -295,7 +332,7 @@ void KnnReceiver::end_rows() {
     side_.end_rows(query(), {keys, columns});
     // Where a device searches, the session itself looks at no item.
     const bool later = for_items() && device_setting() != DeviceSetting::cpu;
-    if (kind_ == RowKind::vectors)
+    if (has_vectors())
         side_.read_vectors(later ? Arrival::later : Arrival::awaited);
     else if (kind_ == RowKind::strings)
         read_strings(form_, *input_.string_metric, side_,
@@ -352,7 +389,7 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     run_query(input.items, input, rows, rows.items);
     rows.terms->closed = true;
     run_query(input.queries, input, rows, rows.queries);
-    if (rows.kind == RowKind::vectors) {
+    if (rows.kind == RowKind::vectors || rows.kind == RowKind::bits) {
         check_same_dimensions(rows.queries, rows.items);
     } else if (rows.kind != RowKind::strings) {
         rows.items.set_dimensions(rows.terms->vocabulary.size());

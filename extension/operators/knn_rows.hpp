@@ -1,5 +1,5 @@
 // extension/operators/knn_rows.hpp - reads the rows of gpu_knn's inner queries: vectors, texts,
-// weights of terms, or strings
+// weights of terms, strings, or bits
 
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "cpp/bits/bit_distance.hpp"
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/neighbors.hpp"
@@ -22,7 +23,7 @@
 namespace gputext {
 
 /// What rows are, by the types of their columns and the metric. Those of both inner queries are of one kind.
-enum class RowKind { vectors, texts, weights, strings };
+enum class RowKind { vectors, texts, weights, strings, bits };
 
 /// What a call says of its rows.
 struct KnnInput {
@@ -30,6 +31,7 @@ struct KnnInput {
     InnerQuery items;
     Metric metric;
     std::optional<StringMetric> string_metric;  // in place of the other, for strings
+    std::optional<BitMetric> bit_metric;        // the same, for bits
     bool exclude_self;
     bool exclude_key;                      // the last column is a key that excludes
     Oid config;                            // the text search configuration, for texts

@@ -121,6 +121,12 @@ double KnnComputation::pairs_of_block() const {
                               static_cast<double>(queries);
 }
 
+double KnnComputation::searched_pairs() const {
+    return rows_.match.given
+               ? pairs_of_block()
+               : static_cast<double>(end_ - begin_) * static_cast<double>(rows_.items.size());
+}
+
 JobSize KnnComputation::size_at(double cpu_seconds) const {
     const std::uint64_t query_bytes =
         block_ ? rows_.queries.bytes() / rows_.queries.size() * (end_ - begin_)
@@ -201,9 +207,7 @@ Strings StringKnnComputation::block() const {
 
 JobSize StringKnnComputation::size() const {
     const std::size_t queries = end_query() - first_query(), items = rows_.items.size();
-    const double pairs = rows_.match.given ? pairs_of_block()
-                                           : static_cast<double>(queries) *
-                                                 static_cast<double>(items);
+    const double pairs = searched_pairs();
     const Strings some = block();
     const std::uint64_t symbols =
         some.begins.back() - some.begins.front() + rows_.item_strings.symbols.size();
@@ -225,6 +229,32 @@ Status StringKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     request.parameters = parameters_;
     request.queries = block();
     request.items = rows_.item_strings.view();
+    request.keys = keys();
+    request.matches = matches();
+    request.limits.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+// ---- Bits ----
+
+JobSize BitKnnComputation::size() const {
+    const std::size_t bits = rows_.items.dimensions();
+    JobSize size = size_at(nearest_bits_cpu_seconds(searched_pairs(), bits, cpu_threads()));
+    size.device_seconds =
+        nearest_bits_device_seconds(searched_pairs(), bits, rows_.match.given, cpu_threads());
+    return size;
+}
+
+Status BitKnnComputation::compute(Execution& execution) {
+    return keep(nearest_bits(parameters_, queries(), rows_.items.view(), matches(), keys(),
+                             execution));
+}
+
+Status BitKnnComputation::submit(DaemonConnection& connection, Stop stop) {
+    NearestBitsRequest request;
+    request.parameters = parameters_;
+    request.queries = query_files();
+    request.items = rows_.items.files();
     request.keys = keys();
     request.matches = matches();
     request.limits.device_memory_limit = gpu_memory_limit();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cpp/base/vectors.hpp"
+#include "cpp/bits/nearest_bits.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/strings/nearest_strings.hpp"
 #include "cpp/terms/knn.hpp"
@@ -50,6 +51,8 @@ protected:
     Status keep(Result<Neighbors> found);
     JobSize size_at(double cpu_seconds) const;
     double pairs_of_block() const;
+    /// Pairs that the block's search looks at.
+    double searched_pairs() const;
 
     Vectors queries() const { return block_ ? block_->vectors() : rows_.queries.view(); }
     VectorFiles query_files() const;
@@ -136,6 +139,22 @@ private:
     Strings block() const;
 
     NearestStringsParameters parameters_;
+};
+
+/// Search among bit strings.
+class BitKnnComputation final : public KnnComputation {
+public:
+    BitKnnComputation(KnnRows& rows, const NearestBitsParameters& parameters)
+        : KnnComputation(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {
+        parameters_.k = k_of_search();
+    }
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    Status submit(DaemonConnection& connection, Stop stop) override;
+
+private:
+    NearestBitsParameters parameters_;
 };
 
 }  // namespace gputext

@@ -22,7 +22,7 @@ struct RememberedVectors {
     std::uint64_t unpacked;  // as in take_resident_column()
     RememberedIds ids;
 
-    std::uint64_t bytes() const { return ids.size * dimensions * element_size(type.element); }
+    std::uint64_t bytes() const { return ids.size * row_size(type.element, dimensions); }
     std::size_t memory() const { return sizeof *this + ids.memory(); }
 };
 

@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/varbit.h"
 }
 
 #include <algorithm>
@@ -121,6 +122,18 @@ VectorFault read_sparse(Datum value, VectorValue& vector) {
                : VectorFault::unknown_layout;
 }
 
+// ---- Bits ----
+
+/// Copies the bits, which end with a byte of their own, into words.
+void read_bits(Datum value, VectorValue& vector) {
+    VarBit* const bits = DatumGetVarBitP(value);
+    vector.dimensions = static_cast<std::size_t>(VARBITLEN(bits));
+    vector.stored = vector.dimensions;
+    void* const words = palloc0(row_size(ElementType::bit, vector.dimensions));
+    std::memcpy(words, VARBITS(bits), VARBITBYTES(bits));
+    vector.elements = words;
+}
+
 // ---- Elements ----
 
 /// Whether all are numbers whose bits without the sign are below those of infinity.
@@ -143,6 +156,7 @@ bool all_finite(ElementType type, const void* elements, std::size_t count) {
         case ElementType::float64:
             return all_below<std::uint64_t>(elements, count, 0x7ff0000000000000);
         case ElementType::int32:
+        case ElementType::bit:
             return true;
     }
     pg_unreachable();
@@ -156,6 +170,9 @@ VectorFault read_by_form(const VectorType& type, Datum value, VectorValue& vecto
             return read_dense(value, type.element, vector);
         case Form::sparse:
             return read_sparse(value, vector);
+        case Form::bits:
+            read_bits(value, vector);
+            return VectorFault::none;
     }
     pg_unreachable();
 }
@@ -171,6 +188,11 @@ VectorFault check_elements(const VectorType& type, const VectorValue& vector) {
 std::optional<VectorType> vector_type_of(Oid type) {
     const std::optional<VectorType> array = array_type_of(type);
     return array ? array : pgvector_type_of(type);
+}
+
+std::optional<VectorType> bit_type_of(Oid type) {
+    if (type != BITOID && type != VARBITOID) return std::nullopt;
+    return VectorType{Form::bits, ElementType::bit};
 }
 
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector) {

@@ -16,7 +16,7 @@ namespace gputext {
 
 /// How the values of a type hold a vector.
 struct VectorType {
-    enum class Form { array, dense, sparse };  // the last two: pgvector's
+    enum class Form { array, dense, sparse, bits };  // dense and sparse: pgvector's
     Form form;
     ElementType element;
 };
@@ -25,6 +25,9 @@ struct VectorType {
 /// of variable length, and by the extension that they and their input functions belong to; nothing
 /// of pgvector is called.
 std::optional<VectorType> vector_type_of(Oid type);
+
+/// The same of bit and bit varying, whose bits are no numbers.
+std::optional<VectorType> bit_type_of(Oid type);
 
 /// One value's vector, in the memory that the value was read into.
 struct VectorValue {

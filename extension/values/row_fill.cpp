@@ -191,7 +191,7 @@ std::uint64_t fill_vectors(StoredValues& values, ChosenRows rows, const VectorTy
     RowFill fill{};
     fill.type = type;
     fill.dimensions = dimensions;
-    fill.row_bytes = dimensions * element_size(type.element);
+    fill.row_bytes = row_size(type.element, dimensions);
     const unsigned workers = workers_for(values, rows);
     elements.create((rows.empty() ? values.size() : rows.size()) * fill.row_bytes, workers + 1);
     return run(fill, values, rows, {}, workers, elements);

@@ -68,6 +68,12 @@ inline std::vector<Message> sample_messages() {
     names.has_keys = names.has_matches = true;
     names.parameters.metric = StringMetric::jaro_winkler;
     names.parameters.radius = 0.25;
+    SubmitNearestBits hashes;
+    hashes.search.queries = {ElementType::bit, 9, 70, false, 630};
+    hashes.search.items = {ElementType::bit, 20, 70, false, 1400};
+    hashes.search.has_keys = true;
+    hashes.parameters.metric = BitMetric::jaccard;
+    hashes.parameters.radius = 0.25;
     SubmitOutlierFactor outliers;
     outliers.items = sparse;
     outliers.parameters.k = 20;
@@ -134,6 +140,7 @@ inline std::vector<Message> sample_messages() {
             within,
             texts,
             names,
+            hashes,
             outliers,
             clusters,
             similarities,

@@ -323,7 +323,7 @@ private:
         static const Types likely = {
             "text",   "text",    "text[]",   "real[]", "double precision[]", "integer[]", "bigint",
             "bytea",  "integer", "tsvector", "ctph",   "varchar[]",          "real",      "oid",
-            "vector", "halfvec", "sparsevec"};
+            "vector", "halfvec", "sparsevec", "bit varying"};
         return dice_.percent(50) ? dice_.of(likely) : dice_.of(catalog_.types);
     }
 
@@ -341,6 +341,7 @@ private:
             {"real[]", {"ARRAY[i, 1, i % 3]::real[]", "ARRAY[1, 2, 3]::real[]"}},
             {"integer[]", {"ARRAY[1, i + 10, 3]", "ARRAY[1, 2, 3]"}},
             {"bytea", {"decode(md5((i / 2)::text), 'hex')", "'\\x00ff00'::bytea"}},
+            {"bit varying", {"i::bit(20)::bit varying", "B'0110'::bit varying"}},
             {"tsvector", {"to_tsvector('simple', 'to be or not ' || i)"}},
             {"ctph", {"ctph_signature('to be or not to be ' || i)", "NULL::ctph"}}};
         const auto found = expressions.find(type);
@@ -370,6 +371,7 @@ private:
                                                 {"text", "real[]", "real[]"},
                                                 {"text", "bigint", "real[]", "real[]"},
                                                 {"id", "bytea"},
+                                                {"id", "bit varying"},
                                                 {"id", "text", "ctph"},
                                                 {"id", "tsvector"}};
         return some;
@@ -380,8 +382,10 @@ private:
         static const std::map<std::string, std::vector<Types>> known = {
             {"docs",
              {{"id", "text"}, {"text"}, {"text[]"}, {"id", "text", "ctph"}, {"id", "bytea"}}},
-            {"items", {{"id", "real[]"}, {"id", "text"}, {"id", "integer[]", "real[]"}}},
-            {"queries", {{"id", "real[]"}, {"id", "text"}, {"id", "integer[]", "real[]"}}},
+            {"items",
+             {{"id", "real[]"}, {"id", "text"}, {"id", "integer[]", "real[]"}, {"id", "bit varying"}}},
+            {"queries",
+             {{"id", "real[]"}, {"id", "text"}, {"id", "integer[]", "real[]"}, {"id", "bit varying"}}},
             {"words", {{"id", "text"}}},
             {"pairs", {{"id", "text[]", "text[]"}}},
             {"matches", {{"id", "id"}}},
@@ -490,7 +494,7 @@ private:
             "ctph",          "exact",   "cosine",  "euclidean", "manhattan",
             "inner_product", "lin",     "relaxed", "skipgram",  "cbow",
             "unigram",       "sklearn", "breunig", "front",     "xbw",
-            "jaccard",       "pmi",     "raw",     "frequency", "int main() { return 0; }"};
+            "jaccard",       "hamming", "pmi",     "raw",     "frequency", "int main() { return 0; }"};
         const bool query = returns_set_ && (!argument.optional() || argument.name == "initial" ||
                                             argument.name == "matches");
         if (query && dice_.percent(90))

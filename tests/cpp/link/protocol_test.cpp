@@ -185,6 +185,24 @@ TEST(Protocol, RefusesStringsThatCannotBe) {
     EXPECT_FALSE(good({1, 1}, {1, kMostStored}));
 }
 
+TEST(Protocol, RefusesBitsThatCannotBe) {
+    const auto good = [](const MatrixShape& queries, const MatrixShape& items) {
+        SubmitNearestBits submit;
+        submit.search.queries = queries;
+        submit.search.items = items;
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    const MatrixShape bits{ElementType::bit, 3, 70, false, 210};
+    EXPECT_TRUE(good(bits, bits));
+    EXPECT_EQ(bits.element_bytes(), 36u);
+    EXPECT_FALSE(good({ElementType::int32, 3, 70, false, 210}, bits));
+    EXPECT_FALSE(good(bits, {ElementType::bit, 3, 70, false, 211}));
+    EXPECT_FALSE(good(bits, {ElementType::bit, 3, 70, true, 210}));
+    EXPECT_FALSE(good({ElementType::bit, UINT32_MAX, 0, false, 0}, bits));
+    // No other operator takes them.
+    EXPECT_FALSE(bits.consistent() || bits.consistent_texts() || bits.consistent_model());
+}
+
 TEST(Protocol, CountsTheFilesOfMatrices) {
     SubmitKnn submit;
     EXPECT_EQ(descriptors_of(submit), 2u);

@@ -6,6 +6,7 @@
 
 #include "cpp/daemon/on_device.hpp"
 #include "cpp/knn/distinct_search.hpp"
+#include "kernels/bits/nearest_bits.hpp"
 #include "kernels/daemon/cuda_device.hpp"
 #include "kernels/documents/near_duplicates.hpp"
 #include "kernels/embeddings/sequence_probability.hpp"
@@ -131,6 +132,22 @@ void provide_nearest_strings(CudaDevice& device) {
         });
 }
 
+// Bits within equal keys are searched on the host's threads.
+void provide_nearest_bits(CudaDevice& device) {
+    device.provide<NearestBitsOnDevice>(
+        [&device](const NearestBitsParameters& parameters, const Vectors& queries,
+                  const Vectors& items, const MatchKeys& match, const RowKeys& excluded,
+                  std::uint64_t memory, Execution& execution) -> Result<Neighbors> {
+            if (!match.none() || !gpu::has_kernels_for(parameters, items))
+                return NearestBitsOnDevice::on_host(parameters, queries, items, match, excluded,
+                                                    memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::nearest_bits(parameters, queries, items, excluded, work, device.ring(),
+                                         execution);
+            });
+        });
+}
+
 void provide_cosine_similarity(CudaDevice& device) {
     device.provide<CosineSimilarityOnDevice>(
         [&device](const Vectors& query, const Vectors& items, std::uint64_t memory,
@@ -247,6 +264,7 @@ void provide_kernels(CudaDevice& device) {
     provide_knn(device);
     provide_term_knn(device);
     provide_nearest_strings(device);
+    provide_nearest_bits(device);
     provide_cosine_similarity(device);
     provide_k_means(device);
     provide_word_lookup(device);

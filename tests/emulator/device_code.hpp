@@ -86,6 +86,12 @@ Number atomicAdd(Number* to, Number value) {
 inline std::size_t __cvta_generic_to_shared(const void* at) {
     return reinterpret_cast<std::size_t>(at);
 }
+template <class Number>
+Number atomicMin(Number* to, Number value) {
+    const Number before = *to;
+    *to = min(*to, value);
+    return before;
+}
 
 // ---- What the lanes of a warp do together ----
 

@@ -18,7 +18,7 @@ class KernelsOf : public ::testing::Test {};
 
 using Operators =
     ::testing::Types<NearDuplicatesOnDevice, NearPairsOnDevice, SignaturesOnDevice, KnnOnDevice,
-                     KeyedKnnOnDevice, TermKnnOnDevice, NearestStringsOnDevice, CosineSimilarityOnDevice, KMeansOnDevice,
+                     KeyedKnnOnDevice, TermKnnOnDevice, NearestStringsOnDevice, NearestBitsOnDevice, CosineSimilarityOnDevice, KMeansOnDevice,
                      WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
                      CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
                      SequenceProbabilityOnDevice>;

@@ -5,8 +5,10 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cpp/base/byte_text.hpp"
 #include "cpp/base/job.hpp"
@@ -39,11 +41,18 @@ struct DeviceJobResult {
     double seconds;         // on the device, when answered
     std::uint32_t retries;  // the same
     PhaseText phases;       // and bytes that were copied to devices; the same
+    double sending;         // seconds until the job was sent
 };
 
 // gputextd greets at once, and speaks some times a second while a job waits or runs.
 constexpr long kTimeToGreet = 5000;   // milliseconds
 constexpr long kMostSilence = 10000;  // milliseconds
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// What is known of a job at gputextd.
 struct Progressing {
@@ -69,11 +78,15 @@ void note(Progressing& now, const Progress& progress) {
 
 Status take_answer(Computation& computation, const DaemonEvent& event, const JobReport& report,
                    DeviceJobResult& result) {
+    const auto begin = Clock::now();
     GPUTEXT_TRY(computation.take(event, stop_on_interrupt()));
     result.end = JobEnd::answered;
     result.seconds = report.seconds;
     result.retries = report.retries;
-    result.phases.set(report.phases);
+    std::vector<PhaseTime> phases{{"sending the job", result.sending}};
+    phases.insert(phases.end(), report.phases.begin(), report.phases.end());
+    phases.push_back({"taking the answer", seconds_since(begin)});
+    result.phases.set(phases);
     result.phases.add(("copied " + byte_text(report.uploaded) + " from the host").c_str());
     return {};
 }
@@ -187,11 +200,14 @@ bool send_job(Computation& computation, Connection& connection, bool again, Fail
 /// destroying it. `again`: the job was refused before.
 DeviceJobResult run_device_job(Computation& computation, Connection& connection, bool again) {
     DeviceJobResult result{};
-    if (send_job(computation, connection, again, result.failure))
-        wait_for_end(computation, *connection, result);
-    else
+    const auto begin = Clock::now();
+    if (!send_job(computation, connection, again, result.failure)) {
         result.end =
             result.failure.code == ErrorCode::unavailable ? JobEnd::refused : JobEnd::failed;
+        return result;
+    }
+    result.sending = seconds_since(begin);
+    wait_for_end(computation, *connection, result);
     return result;
 }
 

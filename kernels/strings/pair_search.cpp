@@ -25,7 +25,8 @@ constexpr std::uint64_t kBytesOfPair = sizeof(StringPair) + sizeof(StringCandida
 /// With so many pairs a row for each neighbor, limits are lowered before all pairs are found.
 constexpr std::uint64_t kManyPairs = 16;
 constexpr std::uint32_t kTilesOfStep = 16;
-/// Blocks that keep all multiprocessors busy.
+/// Blocks that keep all multiprocessors busy: four for each place that 132 of them have. A few more
+/// would have the device to themselves.
 constexpr std::uint32_t kPlentyOfBlocks = 1056;
 /// A block that has fewer tiles takes longer to begin than to filter.
 constexpr std::uint32_t kLeastTiles = 64;
@@ -181,7 +182,7 @@ std::uint32_t PairSearch::rows_at_once() const {
 std::uint32_t PairSearch::splits_of(const PlaceRange& rows, std::uint32_t columns) const {
     const std::uint32_t blocks = (rows.end - rows.begin + kBlockRows - 1) / kBlockRows;
     const std::uint32_t most = std::max(1u, columns / kTilePlaces / kLeastTiles);
-    return std::clamp((kPlentyOfBlocks + blocks - 1) / blocks, 1u, most);
+    return std::clamp(kPlentyOfBlocks / blocks, 1u, most);
 }
 
 Status PairSearch::limit_by_nearest(std::size_t k) {

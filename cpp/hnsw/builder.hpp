@@ -17,12 +17,13 @@
 //     only those are candidates of e whose own cluster is one that e probes
 //     (detail/probed_clusters.hpp). The first elements keep the long links between clusters. Not by
 //     inner products, of which clusters tell little.
-//   - Choose(list, limit), with a list in the order of (distance, number): a candidate is chosen
-//     unless one that was chosen before is at most as far from it as the element is; if then fewer
+//   - Choose(list, limit, slack), with a list in the order of (distance, number): a candidate is
+//     chosen unless one that was chosen before is at most distance / slack from it; if then fewer
 //     than the limit are chosen, others of the list are, too, in its order (algorithm 4, with
-//     keepPrunedConnections).
-//   - e links to Choose(candidates, places). Its neighbors are Choose(the elements that it links to
-//     and those that link to it, places): the original prunes after each link instead.
+//     keepPrunedConnections; Subramanya et al., 2019, DiskANN, for the slack).
+//   - e links to Choose(candidates, places, 1). Its neighbors are Choose(the elements that it links
+//     to and those that link to it, places, slack), where the original prunes after each link: with
+//     17/16, or 1 for inner products, of which a part of one is no nearer.
 //
 // Further elements with the value of an element e, if any, are in layer 0 only. Equal elements are
 // a chain: e, then the others in their order. Each has as neighbors up to m / 2 of the chain before

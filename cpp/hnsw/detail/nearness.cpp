@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "cpp/base/lanes.hpp"
 
@@ -123,17 +124,30 @@ void Nearness::set(std::uint32_t row) {
     if (sum_ != nullptr) row_floats_ = floats(row, row_scratch_);
 }
 
-bool Nearness::at_most(double distance, std::uint32_t other) {
-    if (sum_ != nullptr) {
-        const double sum =
-            static_cast<double>(sum_(row_floats_, floats(other, other_scratch_), rows_.dimensions));
-        const double limit = metric_ == Metric::euclidean ? distance * distance : distance;
-        if (sum > limit * (1 + 2 * error_) + underflow_ && std::isfinite(sum)) return false;
-        if (sum < limit * (1 - 2 * error_) - underflow_) return true;
-    }
+Nearness::Side Nearness::side_of(double distance, std::uint32_t other) {
+    if (sum_ == nullptr) return Side::unknown;
+    const double sum =
+        static_cast<double>(sum_(row_floats_, floats(other, other_scratch_), rows_.dimensions));
+    const double limit = metric_ == Metric::euclidean ? distance * distance : distance;
+    if (sum > limit * (1 + 2 * error_) + underflow_ && std::isfinite(sum)) return Side::above;
+    return sum < limit * (1 - 2 * error_) - underflow_ ? Side::below : Side::unknown;
+}
+
+double Nearness::exact(std::uint32_t other) {
     if (!exact_is_set_) from_.set_query(row_);
     exact_is_set_ = true;
-    return from_(other) <= distance;
+    return from_(other);
+}
+
+bool Nearness::at_most(double distance, std::uint32_t other) {
+    const Side side = side_of(distance, other);
+    return side == Side::unknown ? exact(other) <= distance : side == Side::below;
+}
+
+double Nearness::within(double distance, std::uint32_t other) {
+    const bool is_above = distance < std::numeric_limits<double>::infinity() &&
+                          side_of(distance, other) == Side::above;
+    return is_above ? std::numeric_limits<double>::infinity() : exact(other);
 }
 
 void Nearness::prefetch(std::uint32_t row) const {

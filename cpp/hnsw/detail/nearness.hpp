@@ -27,13 +27,24 @@ public:
     void set(std::uint32_t row);
     /// Whether the other row is at most so far from it. O(dimensions).
     bool at_most(double distance, std::uint32_t other);
+    /// The other row's exact distance; infinity where that is certainly more than this.
+    double within(double distance, std::uint32_t other);
 
     /// Fetches the row's memory, which is anywhere, while others are compared.
     void prefetch(std::uint32_t row) const;
 
+    /// Whether it computes in floats, and the row's, until another is set.
+    bool has_floats() const { return sum_ != nullptr; }
+    const float* floats() const { return row_floats_; }
+
     using Sum = float (*)(const float* a, const float* b, std::size_t dimensions);
 
+    enum class Side { below, unknown, above };
+
 private:
+    /// Of the distance that is given, by what floats tell.
+    Side side_of(double distance, std::uint32_t other);
+    double exact(std::uint32_t other);
     const float* floats(std::uint32_t row, std::vector<float>& scratch) const;
 
     Distances from_;

@@ -84,7 +84,7 @@ public:
                     before.emplace_back(distance(e, other), other);
             std::sort(before.begin(), before.end());
             if (before.size() > parameters_.candidates) before.resize(parameters_.candidates);
-            for (const std::uint32_t to : choose(before, places)) {
+            for (const std::uint32_t to : choose(before, places, 1)) {
                 linked[e].insert(to);
                 linked[to].insert(e);
             }
@@ -94,7 +94,8 @@ public:
             std::vector<Near> all;
             for (const std::uint32_t other : linked[e]) all.emplace_back(distance(e, other), other);
             std::sort(all.begin(), all.end());
-            neighbors[e] = choose(all, places);
+            neighbors[e] =
+                choose(all, places, parameters_.metric == Metric::inner_product ? 1 : 17.0 / 16);
         }
         return neighbors;
     }
@@ -105,12 +106,13 @@ private:
         return distances_(b);
     }
 
-    std::vector<std::uint32_t> choose(const std::vector<Near>& list, std::size_t limit) {
+    std::vector<std::uint32_t> choose(const std::vector<Near>& list, std::size_t limit,
+                                      double slack) {
         std::vector<std::uint32_t> chosen, left;
         for (const auto& [far, element] : list) {
             const bool nearer = std::any_of(chosen.begin(), chosen.end(),
                                             [&, of = element, d = far](std::uint32_t other) {
-                                                return distance(of, other) <= d;
+                                                return distance(of, other) <= d / slack;
                                             });
             if (chosen.size() < limit) (nearer ? left : chosen).push_back(element);
         }

@@ -1,12 +1,12 @@
 // bench/devices_bench.cpp - jobs of gputextd on one device, and on all of them
 //
 // Arguments: the program gputextd; then jobs, all of them where there are none: knn, within, lof,
-// signatures, exact, texts, thesaurus, movers, sequences, word2vec; then scale=S of their sizes
-// (1), threads=T of gputextd's (as many as there are), fake=N for N devices without a GPU. Starts a
-// gputextd of its own. For each job: seconds on the first device and on all, of the best of three
-// runs in turn, from the start on the device to the reply, with the bytes that were copied from the
-// host to devices in that run; how many times as fast that is; the devices; whether the answers are
-// the same bytes; and the phases of the best run on all, on the device that began it.
+// dbscan, duplicates, signatures, exact, texts, thesaurus, movers, sequences, word2vec; then scale=S
+// of their sizes (1), threads=T of gputextd's (as many as there are), fake=N for N devices without a
+// GPU. Starts a gputextd of its own. For each job: seconds on the first device and on all, of the
+// best of three runs in turn, from the start on the device to the reply, with the bytes that were
+// copied from the host to devices in that run; how many times as fast that is; the devices; whether
+// the answers are the same bytes; and the phases of the best run on all, on the device that began it.
 // CUDA_VISIBLE_DEVICES chooses the GPUs.
 
 #include <fcntl.h>
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "bench/expect.hpp"
+#include "bench/grouped_rows.hpp"
 #include "bench/movers_corpus.hpp"
 #include "bench/options.hpp"
 #include "bench/term_corpus.hpp"
@@ -124,15 +125,18 @@ struct Run {
     std::uint64_t uploaded = 0;
 };
 
+/// Returns the summary of the last answer.
 template <class Answer>
-void compare(Daemon& daemon, const char* name, auto request) {
+auto compare(Daemon& daemon, const char* name, auto request) {
     Run runs[2];
+    decltype(Answer::summary) summary;
     for (int run = 0; run < 2 * kRuns; ++run) {
         Run& own = runs[run % 2];
         request.limits.device = run % 2 == 0 ? 0 : -1;
         check(daemon.connection().submit(request));
         const auto answer = daemon.next<Answer>();
-        const JobReport& report = answer.summary.report;
+        summary = answer.summary;
+        const JobReport& report = summary.report;
         if (report.seconds < own.seconds) {
             own.seconds = report.seconds;
             own.phases = report.phases;
@@ -151,6 +155,7 @@ void compare(Daemon& daemon, const char* name, auto request) {
     for (const PhaseTime& phase : runs[1].phases)
         std::printf("    %-32s %9.2f ms\n", phase.name.c_str(), 1e3 * phase.seconds);
     std::fflush(stdout);
+    return summary;
 }
 
 // ---- Input ----
@@ -189,8 +194,9 @@ std::vector<float> normal_numbers(std::size_t count, std::uint64_t seed) {
 class Rows {
 public:
     Rows(std::size_t rows, std::size_t dimensions, std::uint64_t seed)
-        : elements_(normal_numbers(rows * dimensions, seed)),
-          file_(std::span<const float>(elements_)) {
+        : Rows(rows, dimensions, normal_numbers(rows * dimensions, seed)) {}
+    Rows(std::size_t rows, std::size_t dimensions, std::vector<float> elements)
+        : elements_(std::move(elements)), file_(std::span<const float>(elements_)) {
         files_.vectors = {ElementType::float32, rows, dimensions, elements_.data(), {}, {}};
         files_.elements = file_.descriptor();
     }
@@ -272,6 +278,35 @@ void measure_lof(const Setting& setting) {
     OutlierFactorRequest request;
     request.items = items.files();
     compare<ScoresAnswer>(setting.daemon, "local outlier factors", request);
+}
+
+Rows rows_in_groups(std::size_t rows, std::size_t dimensions, std::size_t per_group, float spread) {
+    return {rows, dimensions,
+            bench::grouped_rows(rows, dimensions, per_group, spread,
+                                std::thread::hardware_concurrency())};
+}
+
+/// Groups of a thousand, with some 30 neighbors of each row.
+void measure_dbscan(const Setting& setting) {
+    const Rows rows = rows_in_groups(setting.scaled(1e6), 64, 1000, 0.2f);
+    DbscanRequest request;
+    request.items = rows.files();
+    request.parameters.epsilon = 1.9;
+    request.parameters.min_points = 10;
+    const DbscanReply reply =
+        compare<DbscanAnswer>(setting.daemon, "dbscan, 64 dimensions", request);
+    std::printf("    %u clusters of %u rows\n", reply.count, reply.rows);
+}
+
+/// Groups of four, as semantic_duplicate_groups asks for them.
+void measure_duplicates(const Setting& setting) {
+    const Rows rows = rows_in_groups(setting.scaled(1e6), 768, 4, 0.15f);
+    DbscanRequest request;
+    request.items = rows.files();
+    request.parameters = {.epsilon = 0.05, .min_points = 2, .metric = Metric::cosine};
+    const DbscanReply reply =
+        compare<DbscanAnswer>(setting.daemon, "semantic duplicates, 768 dimensions", request);
+    std::printf("    %u groups of more than one of %u rows\n", reply.count, reply.rows);
 }
 
 /// Signatures of 40 to 100 letters, one in five near the one before, of documents that are so short
@@ -435,6 +470,8 @@ constexpr std::pair<const char*, void (*)(const Setting&)> kJobs[] = {
     {"knn", measure_knn},
     {"within", measure_within},
     {"lof", measure_lof},
+    {"dbscan", measure_dbscan},
+    {"duplicates", measure_duplicates},
     {"signatures", measure_signatures},
     {"exact", measure_exact},
     {"texts", measure_texts},

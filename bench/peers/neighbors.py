@@ -1,7 +1,8 @@
-"""Exact neighbors and local outlier factors by faiss-cpu and scikit-learn.
+"""Exact neighbors, local outlier factors and DBSCAN by faiss-cpu and scikit-learn.
 
 Arguments: faiss ITEMS QUERIES DIMENSIONS K THREADS, or
-sklearn-lof ITEMS DIMENSIONS K THREADS [items.f32 [lof.f64]], where lof.f64 holds our factors.
+sklearn-lof ITEMS DIMENSIONS K THREADS [items.f32 [lof.f64]], where lof.f64 holds our factors, or
+sklearn-dbscan DIMENSIONS EPSILON MIN_POINTS METRIC THREADS rows.f32 clusters.i32, with our clusters.
 """
 
 import sys
@@ -50,6 +51,21 @@ def sklearn_lof(n, d, k, threads, items=None, ours=None):
         print(f"  largest relative difference {error.max():.2e}, {np.sum(error > 1e-6)} above 1e-6")
 
 
+def sklearn_dbscan(d, epsilon, min_points, metric, threads, items, ours):
+    import sklearn
+    from sklearn.cluster import DBSCAN
+
+    rows = np.fromfile(items, np.float32).reshape(-1, d).astype(float)
+    dbscan = DBSCAN(eps=float(epsilon), min_samples=min_points, metric=metric, n_jobs=threads)
+    elapsed, processor, _ = best_of(1, lambda: dbscan.fit(rows))
+    labels = dbscan.labels_
+    print(f"scikit-learn {sklearn.__version__} dbscan: {len(rows)} rows, d = {d}, epsilon = {epsilon}, "
+          f"min_points = {min_points}, {metric}, {threads} threads: {labels.max() + 1} clusters, "
+          f"{len(dbscan.core_sample_indices_)} core, {np.sum(labels < 0)} noise: "
+          f"{elapsed:.4f} s, {processor:.4f} s of processors")
+    print(f"  {np.sum(labels != np.fromfile(ours, np.int32))} rows with another label")
+
+
 if __name__ == "__main__":
     numbers = [int(a) if a.isdigit() else a for a in sys.argv[2:]]
-    {"faiss": faiss, "sklearn-lof": sklearn_lof}[sys.argv[1]](*numbers)
+    {"faiss": faiss, "sklearn-lof": sklearn_lof, "sklearn-dbscan": sklearn_dbscan}[sys.argv[1]](*numbers)

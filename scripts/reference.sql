@@ -48,6 +48,8 @@ INSERT INTO pages (topic, name, page) VALUES
     ('Two vectors', 'manhattan_distance', 'distance-operators.md'),
     ('Clusters and outliers', 'k_means', 'k-means.md'),
     ('Clusters and outliers', 'k_means_centroids', 'k-means.md'),
+    ('Clusters and outliers', 'dbscan', 'dbscan.md'),
+    ('Clusters and outliers', 'semantic_duplicate_groups', 'semantic-duplicates.md'),
     ('Clusters and outliers', 'local_outlier_factor', 'outlier-factor.md'),
     ('Terms of texts', 'tfidf', 'text-knn.md#keywords'),
     ('Terms of texts', 'tfidf_frequencies', 'text-knn.md#texts-on-several-servers'),

@@ -55,7 +55,10 @@ INSERT INTO calls VALUES
     (29, $$(SELECT e.* FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM long_docs') AS e)$$),
     (30, $$(SELECT trie_agg(word)::bytea FROM docs, string_to_table(body, ' ') AS word)$$),
     (31, $$word2vec('SELECT id, body FROM docs', dimensions => 20, epochs => 2)$$),
-    (32, $$word2vec('SELECT body FROM docs', 'cbow', 40, min_count => 30, sampling => 'farthest', epochs => 2, replicas => 2, initial => 'TABLE model')$$);
+    (32, $$word2vec('SELECT body FROM docs', 'cbow', 40, min_count => 30, sampling => 'farthest', epochs => 2, replicas => 2, initial => 'TABLE model')$$),
+    (33, $$dbscan('SELECT ''v'' || id, vector FROM vectors', NULL::text, 4, 5)$$),
+    (34, $$dbscan('SELECT id, vector FROM vectors WHERE false', 1, 2)$$),
+    (35, $$semantic_duplicate_groups('TABLE vectors', 0.02)$$);
 SET gputext.device = cpu;
 CREATE TABLE model AS SELECT * FROM word2vec('SELECT body FROM docs WHERE id % 2 = 0', 'cbow', 40, min_count => 15, epochs => 1);
 RESET gputext.device;

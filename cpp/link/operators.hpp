@@ -22,6 +22,7 @@
 #pragma once
 
 #include "cpp/link/cosine_similarity.hpp"
+#include "cpp/link/dbscan.hpp"
 #include "cpp/link/k_means.hpp"
 #include "cpp/link/knn.hpp"
 #include "cpp/link/near_duplicates.hpp"
@@ -41,9 +42,9 @@ namespace gputext {
 
 using Operators =
     TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, NearestStringsRequest,
-             NearestBitsRequest, OutlierFactorRequest, CosineSimilarityRequest, KMeansRequest,
-             WordLookupRequest, TrieBuildRequest, WordSimilarityRequest, Word2VecRequest,
-             WordMoversRequest, SequenceProbabilityRequest>;
+             NearestBitsRequest, OutlierFactorRequest, DbscanRequest, CosineSimilarityRequest,
+             KMeansRequest, WordLookupRequest, TrieBuildRequest, WordSimilarityRequest,
+             Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
 
 template <class Request>
 using SubmitOf = typename Request::Packed::Submit;

@@ -48,6 +48,15 @@ Metric metric_argument(const Arguments& arguments, const char* detail) {
     pg_unreachable();
 }
 
+Metric distance_argument(const Arguments& arguments) {
+    const Metric metric = metric_argument(arguments);
+    if (metric == Metric::inner_product)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
+                        errdetail("The inner product is not a distance.")));
+    return metric;
+}
+
 std::optional<BitMetric> bit_metric_of(const char* name) {
     for (const NamedBitMetric& known : kBitMetrics)
         if (std::strcmp(name, known.name) == 0) return known.metric;

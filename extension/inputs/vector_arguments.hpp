@@ -16,6 +16,9 @@ namespace gputext {
 /// The parameter metric; raises an error when it names none, with the detail if there is one.
 Metric metric_argument(const Arguments& arguments, const char* detail = nullptr);
 
+/// The same where it has to be a distance: raises an error for the inner product, too.
+Metric distance_argument(const Arguments& arguments);
+
 /// The metric of bit strings of that name. None for another name.
 std::optional<BitMetric> bit_metric_of(const char* name);
 const char* name_of(BitMetric metric);

@@ -47,15 +47,6 @@ private:
     OutlierParameters parameters_;
 };
 
-Metric distance_argument(const Arguments& given) {
-    const Metric metric = metric_argument(given);
-    if (metric == Metric::inner_product)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
-                        errdetail("The inner product is not a distance.")));
-    return metric;
-}
-
 TieRule ties_argument(const Arguments& given) {
     const char* const ties = given.text("ties");
     if (std::strcmp(ties, "sklearn") == 0) return TieRule::sklearn;

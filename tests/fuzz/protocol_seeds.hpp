@@ -78,6 +78,10 @@ inline std::vector<Message> sample_messages() {
     outliers.items = sparse;
     outliers.parameters.k = 20;
     outliers.parameters.ties = TieRule::breunig;
+    SubmitDbscan dense_regions;
+    dense_regions.items = dense;
+    dense_regions.parameters.epsilon = 0.05;
+    dense_regions.parameters.min_points = 4;
     SubmitKMeans clusters;
     clusters.items = dense;
     clusters.parameters.k = 2;
@@ -142,6 +146,7 @@ inline std::vector<Message> sample_messages() {
             names,
             hashes,
             outliers,
+            dense_regions,
             clusters,
             similarities,
             lookup,
@@ -155,6 +160,7 @@ inline std::vector<Message> sample_messages() {
             sequences,
             KnnReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
+            DbscanReply{report, 9, 2},
             WordLookupReply{report, 30},
             TrieBuildReply{report, 1000, 5000},
             SequenceProbabilityReply{report, 4, 30},

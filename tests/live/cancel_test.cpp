@@ -301,6 +301,12 @@ std::vector<Stage> all_stages() {
          "SELECT count(*) FROM local_outlier_factor($$" + vectors(100000) +
              "$$, 20, ties => 'breunig')",
          is_computing, 1500, 8, 0.1},
+        {"clusters_by_distance", "",
+         "SELECT count(*) FROM dbscan($$" + vectors(200000) + "$$, 1e-6, 3)", is_computing, 1500, 4,
+         0.1},
+        {"joining_neighbors", "SET gputext.host_memory_limit = '64MB'",
+         "SELECT count(*) FROM dbscan($$" + vectors(20000) + "$$, 100, 3)", is_computing, 1500, 4,
+         0.1},
         {"similarities", "",
          "SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[16]), $$" +
              vectors(1000000) + "$$)",

@@ -78,6 +78,11 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpu) {
             for (const std::string ties : {"sklearn", "breunig"})
                 expect_same("local_outlier_factor(" + items + ", " + number(1 + below(20)) + ", '" +
                             metric + "', '" + ties + "')");
+            const std::string reach = metric == "cosine" ? "0.3" : number(1 + below(6));
+            expect_same("dbscan(" + items + ", " + reach + ", " + number(1 + below(6)) + ", '" +
+                        metric + "')");
+            expect_same("semantic_duplicate_groups(" + items + ", " + reach + ", '" + metric +
+                        "')");
         }
         expect_same(
             "cosine_similarities((SELECT vector FROM vectors WHERE id = 7), "
@@ -99,6 +104,8 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpuFromATemporaryFileAndInLittleMemo
     for (const std::string metric : kMetrics)
         expect_same("gpu_knn(" + some + ", " + vectors + ", 7, '" + metric + "', true)");
     expect_same("local_outlier_factor(" + vectors + ", 7)");
+    expect_same("dbscan(" + vectors + ", 30, 4)");
+    expect_same("semantic_duplicate_groups(" + vectors + ", 0.9)");
     expect_same("cosine_similarities((SELECT vector FROM vectors WHERE id = 7), " + vectors + ")");
     expect_nothing_left(session().pid(), "spilling");
 }

@@ -252,7 +252,7 @@ SELECT * FROM gpu_knn('TABLE bags', 'SELECT id, terms FROM documents', 1);
 SELECT * FROM gpu_knn_within('SELECT id, body FROM articles', 'TABLE bags', 1);
 -- The metric
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, body FROM articles', 1, 'euclidean');
-SELECT * FROM gpu_knn_within('TABLE bags', 'TABLE bags', 1, 'inner_product');
+SELECT * FROM gpu_knn_within('TABLE bags', 'TABLE bags', 1, 'manhattan');
 -- The configuration, and the document frequency
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, body FROM articles', 1, config => NULL);
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, body FROM articles', 1, config => 'klingon');

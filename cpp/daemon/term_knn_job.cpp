@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "cpp/daemon/job_files.hpp"
@@ -8,6 +9,7 @@
 #include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
 #include "cpp/knn/key_groups.hpp"
+#include "cpp/terms/bm25.hpp"
 #include "cpp/terms/keyed_knn.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
@@ -34,9 +36,9 @@ std::vector<std::size_t> parts_by_elements(const Vectors& items, std::size_t par
 
 /// There are no kernels for it: gputextd searches on its threads.
 Result<Neighbors> search_within_keys(const TermKnnParameters& parameters,
-                                      std::span<const double> factors, const Vectors& queries,
-                                      const Vectors& items, const KeyGroups& groups,
-                                      const RowKeys& excluded, Execution& execution) {
+                                     std::span<const double> factors, const Vectors& queries,
+                                     const Vectors& items, const KeyGroups& groups,
+                                     const RowKeys& excluded, Execution& execution) {
     GroupNumbers numbers;
     GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
     return keyed_term_knn(parameters, factors, queries, items, numbers.matches(), excluded,
@@ -46,9 +48,9 @@ Result<Neighbors> search_within_keys(const TermKnnParameters& parameters,
 }  // namespace
 
 Result<Neighbors> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
-                                            std::span<const double> factors, const Vectors& queries,
-                                            const Vectors& items, const RowKeys& keys,
-                                            std::uint64_t memory, Execution& execution) {
+                                           std::span<const double> factors, const Vectors& queries,
+                                           const Vectors& items, const RowKeys& keys,
+                                           std::uint64_t memory, Execution& execution) {
     return term_knn(within(parameters, memory), factors, queries, items, keys, execution);
 }
 
@@ -71,9 +73,10 @@ public:
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         GPUTEXT_TRY(weigh_terms(execution));
-        const Vectors &queries = search_.queries(), &items = search_.items();
+        const Vectors &queries = search_.queries(), &items = weighed_.items();
         if (keyed()) {
-            GPUTEXT_TRY(check_term_search(parameters_, factors_, queries, items, search_.keys()));
+            GPUTEXT_TRY(
+                check_term_search(parameters_, weighed_.factors(), queries, items, search_.keys()));
             GPUTEXT_TRY(check_match_keys(search_.matches(), queries.rows, items.rows));
             return keyed_parts_.prepare(search_.matches(), queries, items, devices, execution);
         }
@@ -90,11 +93,11 @@ public:
                Execution& execution) override {
         if (keyed())
             return take_answer(
-                search_within_keys(within(parameters_, memory), factors_, search_.queries(),
-                                   search_.items(), keyed_parts_.groups(part), search_.keys(),
-                                   execution),
+                search_within_keys(within(parameters_, memory), weighed_.factors(),
+                                   search_.queries(), weighed_.items(), keyed_parts_.groups(part),
+                                   search_.keys(), execution),
                 keyed_parts_.answer(part));
-        return take_answer(device.compute<TermKnnOnDevice>(parameters_, factors_,
+        return take_answer(device.compute<TermKnnOnDevice>(parameters_, weighed_.factors(),
                                                            parts_.queries(part), parts_.items(part),
                                                            parts_.keys(part), memory, execution),
                            parts_.answer(part));
@@ -119,18 +122,21 @@ private:
         const Vectors& items = search_.items();
         if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
             return largest.status();
-        if (request_.has_factors) return {};
-        const auto frequencies = document_frequencies(items, execution);
-        if (!frequencies.ok()) return frequencies.status();
-        factors_ = term_factors(request_.terms, *frequencies, items.rows);
-        return {};
+        std::vector<double> factors = factors_;
+        if (!request_.has_factors) {
+            const auto frequencies = document_frequencies(items, execution);
+            if (!frequencies.ok()) return frequencies.status();
+            factors = term_factors(request_.terms, *frequencies, items.rows);
+        }
+        return weighed_.set(request_.terms, std::move(factors), items, execution);
     }
 
     AnswerLimit limit() const { return {parameters_.k, parameters_.answer_limit}; }
 
     TermKnnParameters parameters_;
     MappedSearch search_;
-    std::vector<double> factors_;
+    std::vector<double> factors_;  // that came with the request
+    WeighedItems weighed_;
     SearchParts parts_;
     KeyedParts keyed_parts_;  // in place of the other, with keys that have to match
 };

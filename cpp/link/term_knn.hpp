@@ -10,6 +10,7 @@
 #include "cpp/base/stop.hpp"
 #include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
+#include "cpp/link/knn.hpp"
 #include "cpp/link/wire.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
@@ -17,15 +18,15 @@
 namespace gputext {
 
 constexpr TermWeighting last_of(TermWeighting) {
-    return TermWeighting::tf_idf;
+    return TermWeighting::bm25;
 }
 
 void fields(auto& archive, Like<TermParameters> auto& terms) {
-    archive(terms.weighting, terms.min_document_frequency);
+    archive(terms.weighting, terms.min_document_frequency, terms.k1, terms.b, terms.average_length);
 }
 
 void fields(auto& archive, Like<TermKnnParameters> auto& parameters) {
-    archive(parameters.k, parameters.radius, parameters.memory_limit);
+    archive(parameters.k, parameters.radius, parameters.metric, parameters.memory_limit);
 }
 
 /// Texts: sparse matrices of float32 or int32. Files: of the search, see SearchShape; behind them,
@@ -43,7 +44,8 @@ struct SubmitTermKnn {
         archive(self.limits, self.search, self.has_factors, self.terms, self.parameters);
     }
     bool consistent() const {
-        return search.queries.consistent_texts() && search.items.consistent_texts();
+        return terms.valid() && search.queries.consistent_texts() &&
+               search.items.consistent_texts();
     }
     std::size_t files() const { return search.files() + (has_factors ? 1 : 0); }
     std::uint64_t rows() const { return search.rows(); }

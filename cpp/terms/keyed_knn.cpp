@@ -28,13 +28,14 @@ void fetch_row(const Vectors& rows, std::uint32_t row) {
 
 class TermDistances final : public RowDistances {
 public:
-    TermDistances(const Vectors& queries, const Vectors& items, std::span<const double> factors,
-                  std::span<const double> item_squares)
+    TermDistances(Metric metric, const Vectors& queries, const Vectors& items,
+                  std::span<const double> factors, std::span<const double> item_squares)
         : queries_(queries),
           items_(items),
           query_weights_(queries, factors),
           item_weights_(items, factors),
-          item_squares_(item_squares) {}
+          item_squares_(item_squares),
+          terms_(metric) {}
 
     void expect_query(std::uint32_t query) const override { fetch_row(queries_, query); }
     void expect_item(std::uint32_t item) const override { fetch_row(items_, item); }
@@ -53,8 +54,8 @@ private:
 };
 
 Result<Neighbors> search_keys(const TermKnnParameters& parameters, std::span<const double> factors,
-                               const Vectors& queries, const Vectors& items, const MatchKeys& match,
-                               const RowKeys& excluded, Execution& execution) {
+                              const Vectors& queries, const Vectors& items, const MatchKeys& match,
+                              const RowKeys& excluded, Execution& execution) {
     const auto groups = group_by_key(match, execution);
     if (!groups.ok()) return groups.status();
     std::vector<double> squares(items.rows);
@@ -82,22 +83,24 @@ Result<Neighbors> search_keys(const TermKnnParameters& parameters, std::span<con
         own.answer_limit = given.answer_limit;
         return term_knn(own, factors, some_queries, some_items, keys, of_search);
     };
-    const GroupSearch search{
-        of_groups,
-        queries,
-        items,
-        excluded,
-        [&] { return std::make_unique<TermDistances>(queries, items, factors, squares); },
-        search_matrices};
+    const GroupSearch search{of_groups,
+                             queries,
+                             items,
+                             excluded,
+                             [&] {
+                                 return std::make_unique<TermDistances>(parameters.metric, queries,
+                                                                        items, factors, squares);
+                             },
+                             search_matrices};
     return search_groups(search, *groups, execution);
 }
 
 }  // namespace
 
 Result<Neighbors> keyed_term_knn(const TermKnnParameters& parameters,
-                                  std::span<const double> factors, const Vectors& queries,
-                                  const Vectors& items, const MatchKeys& match,
-                                  const RowKeys& excluded, Execution& execution) {
+                                 std::span<const double> factors, const Vectors& queries,
+                                 const Vectors& items, const MatchKeys& match,
+                                 const RowKeys& excluded, Execution& execution) {
     GPUTEXT_TRY(check_match_keys(match, queries.rows, items.rows));
     if (match.none()) return term_knn(parameters, factors, queries, items, excluded, execution);
     GPUTEXT_TRY(check_term_search(parameters, factors, queries, items, excluded));

@@ -18,7 +18,7 @@ namespace {
 /// Error: cancelled.
 Status search_texts_plainly(TermKnnProblem& search) {
     const std::size_t queries = search.query_weights.rows(), items = search.items.rows;
-    std::vector<QueryTerms> terms(queries);
+    std::vector<QueryTerms> terms(queries, QueryTerms(search.parameters.metric));
     for (std::size_t query = 0; query < queries; ++query)
         terms[query].set(search.query_weights, query);
     // A task takes about a millisecond, unless a single row takes longer.
@@ -104,6 +104,8 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
     const auto invalid = [](std::string message) {
         return Status(ErrorCode::invalid_argument, std::move(message));
     };
+    if (parameters.metric != Metric::cosine && parameters.metric != Metric::inner_product)
+        return invalid("the metric of texts must be cosine or inner_product");
     for (const Vectors* rows : {&queries, &items}) {
         if (rows->rows == 0) continue;
         if (!rows->sparse()) return invalid("texts must be sparse vectors");
@@ -116,8 +118,8 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
 }
 
 Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
-                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
-                            Execution& execution) {
+                           const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                           Execution& execution) {
     GPUTEXT_TRY(check_term_search(parameters, factors, queries, items, keys));
     if (auto largest = largest_magnitude(queries, "query", execution); !largest.ok())
         return largest.status();

@@ -1,9 +1,10 @@
-// cpp/terms/knn.hpp - exact k nearest texts of many texts, by tf-idf
+// cpp/terms/knn.hpp - exact k nearest texts of many texts, by their weights of terms
 //
 // A row's weight of a term is its element times the term's factor (cpp/terms/tfidf.hpp). Terms of
 // weight 0 count as none. A query and an item are neighbors only when they share a term, and their
-// distance is the cosine distance of cpp/knn/distance.hpp of the rows of weights, to the bit. (The
-// weights are far from what needs that page's powers of two when elements are float or int.)
+// distance is the cosine distance of cpp/knn/distance.hpp of the rows of weights, to the bit, or
+// the one of inner products. (The weights are far from what needs that page's powers of two when
+// elements are float or int.)
 //
 // Source: Amorim, 2019, FaSST-kNN, chapter 4: an inverted index, a threshold from a sample, and few
 // of the scores sorted. As in cpp/knn/knn.hpp, a pass of low precision leaves out only what a
@@ -20,6 +21,7 @@
 #include "cpp/base/simd.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/distance.hpp"
 #include "cpp/knn/knn.hpp"
 
 namespace gputext {
@@ -29,6 +31,7 @@ struct TermKnnParameters {
     std::size_t k = 10;
     /// Only items at most this far; finite or infinity.
     double radius = std::numeric_limits<double>::infinity();
+    Metric metric = Metric::cosine;  // or inner_product
     /// Bytes that the inverted index may take; the items are searched in as many parts as that
     /// needs.
     std::size_t memory_limit = std::size_t{1} << 30;
@@ -46,7 +49,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
 /// own. Errors: invalid_argument as knn(), for dense rows, other types, and another
 /// number of factors; cancelled; out_of_memory; memory_limit.
 Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
-                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
-                            Execution& execution);
+                           const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                           Execution& execution);
 
 }  // namespace gputext

@@ -27,8 +27,8 @@ constexpr std::size_t kPart = std::size_t{1} << 12;
 
 const char* const kWanted =
     "The inner query for frequencies must give a term and the number of documents that have it, as "
-    "tfidf_frequencies gives them, and after them the first id, if wanted; and in a row whose "
-    "term is null the number of all documents.";
+    "tfidf_frequencies gives them, and after them the first id, if wanted, and how often the "
+    "documents have it; and in a row whose term is null the number of all documents.";
 
 /// Frequencies in the order in which they came.
 struct FrequencyRows {
@@ -38,16 +38,17 @@ struct FrequencyRows {
     bool ordered = false;  // by the query
     bool has_all = false;
     std::uint32_t all = 0;
+    int64 all_occurrences = 0;         // of terms in all documents
     std::vector<std::uint32_t> order;  // of the terms
     std::vector<std::uint32_t> by_id;  // of the terms in their order
 };
 
 class FrequencyReceiver final : public RowReceiver {
 public:
-    FrequencyReceiver(MemoryContext context, FrequencyRows& rows)
-        : context_(context), rows_(rows) {}
+    FrequencyReceiver(MemoryContext context, bool lengths, FrequencyRows& rows)
+        : context_(context), lengths_(lengths), rows_(rows) {}
 
-    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
+    WantedColumns wanted_columns() const override { return {2, 4, kWanted}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool*) const override { return false; }
     void take_row(const Datum* values, const bool* nulls) override;
@@ -56,19 +57,29 @@ public:
 
 private:
     std::uint32_t documents_of(Datum value, bool is_null) const;
-    void take_all(std::uint32_t documents);
+    void take_all(std::uint32_t documents, const Datum* values, const bool* nulls);
     void take_term(Datum term, std::uint32_t documents);
     void check_counts() const;
     void order_terms();
 
     const MemoryContext context_;  // outlives the query
+    const bool lengths_;           // whether occurrences are wanted
     FrequencyRows& rows_;
     Oid count_type_ = InvalidOid;
+    Oid occurrence_type_ = InvalidOid;
 };
 
 void FrequencyReceiver::check_columns(TupleDesc columns) {
     count_type_ = count_type_of(columns, "frequencies", kWanted);
     rows_.ordered = query().ordered;
+    if (columns->natts > 3) occurrence_type_ = base_type_of_column(columns, 3);
+    if (columns->natts > 3 ? !is_count_type(occurrence_type_) : lengths_)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("the frequencies do not say how many terms the documents have"),
+                 errdetail("BM25 needs the average length of all documents. %s", kWanted),
+                 errhint("Sum the column occurrences of tfidf_frequencies, too, and pass it as the "
+                         "fourth column, of type bigint, integer or numeric.")));
     if (columns->natts < 3) return;
     const Oid id_type = base_type_of_column(columns, 2);
     if (!has_order(id_type))
@@ -94,13 +105,23 @@ std::uint32_t FrequencyReceiver::documents_of(Datum value, bool is_null) const {
     return static_cast<std::uint32_t>(count);
 }
 
-void FrequencyReceiver::take_all(std::uint32_t documents) {
+void FrequencyReceiver::take_all(std::uint32_t documents, const Datum* values, const bool* nulls) {
     if (rows_.has_all)
         ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
                         errmsg("the frequencies have several rows without a term"),
                         errhint("Sum the frequencies of several servers by GROUP BY term.")));
     rows_.has_all = true;
     rows_.all = documents;
+    if (!lengths_) return;
+    if (nulls[3])
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                        errmsg("the number of all terms of the frequencies' documents is null")));
+    rows_.all_occurrences = count_of(occurrence_type_, values[3]);
+    if (rows_.all_occurrences < 0)
+        ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                        errmsg("the number of all terms of the frequencies' documents is "
+                               "negative: %lld",
+                               static_cast<long long>(rows_.all_occurrences))));
 }
 
 void FrequencyReceiver::take_term(Datum term, std::uint32_t documents) {
@@ -119,7 +140,7 @@ void FrequencyReceiver::take_term(Datum term, std::uint32_t documents) {
 
 void FrequencyReceiver::take_row(const Datum* values, const bool* nulls) {
     const std::uint32_t documents = documents_of(values[1], nulls[1]);
-    if (nulls[0]) return take_all(documents);
+    if (nulls[0]) return take_all(documents, values, nulls);
     if (rows_.first_ids != nullptr) {
         if (nulls[2])
             ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -169,13 +190,16 @@ void FrequencyReceiver::end_rows() {
 
 }  // namespace
 
-void read_frequencies(const char* sql, TermNumbers& terms, GivenFrequencies& frequencies) {
+void read_frequencies(const char* sql, bool lengths, TermNumbers& terms,
+                      GivenFrequencies& frequencies) {
     auto* const rows = make_owned<FrequencyRows>(CurrentMemoryContext);
-    FrequencyReceiver receiver(CurrentMemoryContext, *rows);
+    FrequencyReceiver receiver(CurrentMemoryContext, lengths, *rows);
     run_inner_query({sql, InvalidOid}, receiver);
     attempt_or_raise([&] {
         frequencies.given = true;
         frequencies.all = rows->all;
+        if (rows->all > 0)
+            frequencies.average_length = static_cast<double>(rows->all_occurrences) / rows->all;
         frequencies.documents.reserve(rows->documents.size());
         terms.vocabulary.reserve(rows->terms.size());
         const Stop stop = stop_on_interrupt();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "extension/base/owned.hpp"
@@ -47,17 +48,21 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     input.items.among = " among the items";
     arguments.k = within ? KnnParameters::all_items : given.count("k");
     arguments.radius = within ? radius_argument(given) : INFINITY;
+    const bool bm25 = std::strcmp(given.text("metric"), "bm25") == 0;
     input.string_metric = string_metric_of(given.text("metric"));
     input.bit_metric = bit_metric_of(given.text("metric"));
-    if (!input.string_metric && !input.bit_metric)
-        input.metric = metric_argument(given, "For texts it is 'cosine', 'edit_rate', 'levenshtein', "
-                                              "'osa', 'jaro', 'jaro_winkler' or 'trigram', and for bit "
-                                              "strings 'hamming' or 'jaccard'.");
+    if (bm25)
+        input.metric = Metric::inner_product;
+    else if (!input.string_metric && !input.bit_metric)
+        input.metric = metric_argument(given, "For texts it is 'cosine', 'bm25', 'edit_rate', "
+                                              "'levenshtein', 'osa', 'jaro', 'jaro_winkler' or "
+                                              "'trigram', and for bit strings 'hamming' or "
+                                              "'jaccard'.");
     input.exclude_self = given.flag("exclude_self");
     // The functions of release 0.1.0 do not have it.
     input.exclude_key = given.has("exclude_key") && given.flag("exclude_key");
     input.config = config_argument(given);
-    input.min_document_frequency = given.count("min_document_frequency");
+    input.terms = term_arguments(given, bm25, "metric => 'bm25'");
     if (given.has("frequencies") && !given.is_null("frequencies"))
         input.frequencies = given.text("frequencies");
     return arguments;
@@ -79,12 +84,12 @@ KnnComputation* new_term_search(const KnnArguments& arguments, KnnRows& rows,
     TermKnnParameters parameters;
     parameters.k = arguments.k;
     parameters.radius = arguments.radius;
+    parameters.metric = arguments.input.metric;
     parameters.memory_limit = host_memory_limit();
     parameters.answer_limit = host_memory_limit();
-    TermParameters weighting;
-    weighting.weighting =
-        rows.kind == RowKind::texts ? TermWeighting::tf_idf : TermWeighting::given;
-    weighting.min_document_frequency = arguments.input.min_document_frequency;
+    TermParameters weighting = arguments.input.terms;
+    if (rows.kind == RowKind::weights) weighting.weighting = TermWeighting::given;
+    weighting.average_length = rows.frequencies.average_length;
     return make_owned<TermKnnComputation>(context, rows, parameters, weighting);
 }
 

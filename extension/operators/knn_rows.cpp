@@ -190,19 +190,29 @@ void KnnReceiver::set_types(TupleDesc columns) {
 
 /// What of the call depends on what the rows are.
 void KnnReceiver::check_call() const {
-    if (has_terms() && input_.metric != Metric::cosine)
+    if (input_.bm25() && kind_ != RowKind::texts)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("metric 'bm25' is not for %s", name_of(kind_)),
+                 errdetail("It weighs the terms of texts and tsvector."),
+                 errhint("Inner products of vectors, and of weights that you have computed, are of "
+                         "metric 'inner_product'.")));
+    if (kind_ == RowKind::texts && !input_.bm25() && input_.metric != Metric::cosine)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        kind_ == RowKind::texts
-                            ? errmsg("metric must be 'cosine' or one of strings, as 'edit_rate', "
-                                     "for texts")
-                            : errmsg("metric must be 'cosine' for %s", name_of(kind_))));
-    if (!has_terms() && input_.min_document_frequency != 1)
+                        errmsg("metric must be 'cosine', 'bm25' or one of strings, as "
+                               "'edit_rate', for texts")));
+    if (kind_ == RowKind::weights && input_.metric != Metric::cosine &&
+        input_.metric != Metric::inner_product)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("metric must be 'cosine' or 'inner_product' for %s",
+                               name_of(kind_))));
+    if (!has_terms() && input_.terms.min_document_frequency != 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("min_document_frequency is not for %s", name_of(kind_)),
                         has_vectors()
                             ? errdetail("It is for texts and for weights of terms.")
-                            : errdetail("It is for texts by metric 'cosine', and for weights of "
-                                        "terms.")));
+                            : errdetail("It is for texts by metric 'cosine' or 'bm25', and for "
+                                        "weights of terms.")));
     if (kind_ != RowKind::texts && input_.frequencies != nullptr)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("frequencies are not for %s", name_of(kind_)),
@@ -385,7 +395,7 @@ void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, Ve
 
 void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     if (input.frequencies != nullptr)
-        read_frequencies(input.frequencies, *rows.terms, rows.frequencies);
+        read_frequencies(input.frequencies, input.bm25(), *rows.terms, rows.frequencies);
     run_query(input.items, input, rows, rows.items);
     rows.terms->closed = true;
     run_query(input.queries, input, rows, rows.queries);

@@ -12,6 +12,7 @@
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/neighbors.hpp"
+#include "cpp/terms/tfidf.hpp"
 #include "extension/inputs/frequency_query.hpp"
 #include "extension/inputs/row_keys.hpp"
 #include "extension/inputs/string_rows.hpp"
@@ -33,10 +34,12 @@ struct KnnInput {
     std::optional<StringMetric> string_metric;  // in place of the other, for strings
     std::optional<BitMetric> bit_metric;        // the same, for bits
     bool exclude_self;
-    bool exclude_key;                      // the last column is a key that excludes
-    Oid config;                            // the text search configuration, for texts
-    std::uint32_t min_document_frequency;  // for texts and weights
-    const char* frequencies;               // the inner query, for texts; null where items have them
+    bool exclude_key;         // the last column is a key that excludes
+    Oid config;               // the text search configuration, for texts
+    TermParameters terms;     // for texts: tf_idf or bm25; for texts and weights: what is ignored
+    const char* frequencies;  // the inner query, for texts; null where items have them
+
+    bool bm25() const { return terms.weighting == TermWeighting::bm25; }
 };
 
 /// Keys of both inner queries, which have them or not.

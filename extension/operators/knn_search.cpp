@@ -169,19 +169,20 @@ JobSize TermKnnComputation::size() const {
                        : term_knn_cpu_seconds(block, items, cpu_threads()));
 }
 
-Status TermKnnComputation::weigh_terms(const Vectors& items, Execution& execution) {
-    if (has_frequencies()) return {};
+Status TermKnnComputation::weigh_terms(WeighedItems& weighed, Execution& execution) const {
+    const Vectors items = rows_.items.view();
+    if (has_frequencies()) return weighed.set(weighting_, factors_, items, execution);
     const auto frequencies = document_frequencies(items, execution);
     if (!frequencies.ok()) return frequencies.status();
-    factors_ = term_factors(weighting_, *frequencies, items.rows);
-    return {};
+    return weighed.set(weighting_, term_factors(weighting_, *frequencies, items.rows), items,
+                       execution);
 }
 
 Status TermKnnComputation::compute(Execution& execution) {
-    const Vectors items = rows_.items.view();
-    GPUTEXT_TRY(weigh_terms(items, execution));
-    return keep(
-        keyed_term_knn(parameters_, factors_, queries(), items, matches(), keys(), execution));
+    WeighedItems weighed;
+    GPUTEXT_TRY(weigh_terms(weighed, execution));
+    return keep(keyed_term_knn(parameters_, weighed.factors(), queries(), weighed.items(),
+                               matches(), keys(), execution));
 }
 
 Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {

@@ -10,6 +10,7 @@
 #include "cpp/bits/nearest_bits.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/strings/nearest_strings.hpp"
+#include "cpp/terms/bm25.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 #include "extension/operators/knn_rows.hpp"
@@ -115,11 +116,11 @@ public:
 
 private:
     bool has_frequencies() const { return rows_.frequencies.given; }
-    Status weigh_terms(const Vectors& items, Execution& execution);
+    Status weigh_terms(WeighedItems& weighed, Execution& execution) const;
 
     TermKnnParameters parameters_;
     TermParameters weighting_;
-    std::vector<double> factors_;  // of given frequencies, or of those that the items have
+    std::vector<double> factors_;  // of given frequencies
 };
 
 /// Search among strings, whose symbols are copied for a device.

@@ -7,9 +7,11 @@ extern "C" {
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <vector>
 
+#include "cpp/terms/bm25.hpp"
 #include "cpp/terms/tfidf.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/sql_function.hpp"
@@ -114,6 +116,7 @@ public:
     TfidfItems items;
     GivenFrequencies frequencies;     // none where the items have them
     std::vector<double> factors;      // of the terms
+    std::optional<Bm25> bm25;         // for weights by it
     std::vector<WeightedTerm> terms;  // of the row on its way
 
     JobSize size() const override { return {items.rows.size(), items.rows.bytes(), 0}; }
@@ -128,25 +131,32 @@ private:
 };
 
 Status TfidfComputation::compute(Execution& execution) {
+    const Vectors vectors = items.rows.view();
     if (frequencies.given) {
         factors = term_factors(parameters_, frequencies.documents, frequencies.all);
-        return {};
+        parameters_.average_length = frequencies.average_length;
+    } else {
+        const auto counted = document_frequencies(vectors, execution);
+        if (!counted.ok()) return counted.status();
+        factors = term_factors(parameters_, *counted, vectors.rows);
     }
-    const Vectors vectors = items.rows.view();
-    const auto frequencies = document_frequencies(vectors, execution);
-    if (!frequencies.ok()) return frequencies.status();
-    factors = term_factors(parameters_, *frequencies, vectors.rows);
+    if (parameters_.weighting != TermWeighting::bm25) return {};
+    std::int64_t length = 0;
+    GPUTEXT_TRY(take_value(total_length(vectors, execution), length));
+    bm25.emplace(parameters_, length, vectors.rows);
     return {};
 }
 
 Status TfidfComputation::weigh(std::size_t row) {
     const Vectors vectors = items.rows.view();
     const std::size_t begin = vectors.begin(row);
+    const auto* const counts = static_cast<const std::int32_t*>(vectors.elements);
+    const double of_length = bm25 ? bm25->of_length(text_length(vectors, row)) : 0;
     terms.clear();
     for (std::size_t i = begin; i < begin + vectors.stored(row); ++i) {
-        double count;
-        copy_elements(vectors, i, 1, &count);
-        const double weight = count * factors[vectors.columns[i]];
+        const double factor = factors[vectors.columns[i]];
+        const double weight =
+            bm25 ? Bm25::weight(factor, counts[i], of_length) : counts[i] * factor;
         if (weight != 0) terms.push_back({weight, vectors.columns[i]});
     }
     const Vocabulary& vocabulary = items.terms.vocabulary;
@@ -166,8 +176,8 @@ TfidfArguments read_arguments(const Arguments& given) {
         arguments.items.id_type_place.after = "the inner queries";
     }
     arguments.config = config_argument(given);
-    arguments.parameters.weighting = TermWeighting::tf_idf;
-    arguments.parameters.min_document_frequency = given.count("min_document_frequency");
+    arguments.parameters =
+        term_arguments(given, given.has("bm25") && given.flag("bm25"), "bm25 => true");
     return arguments;
 }
 
@@ -190,7 +200,9 @@ Datum answer_weights(FunctionCallInfo fcinfo) {
         make_owned<TfidfComputation>(set.context(), arguments.parameters,
                                      id_type_of(arguments.items.id_type), host_memory_limit());
     if (arguments.frequencies != nullptr)
-        read_frequencies(arguments.frequencies, work->items.terms, work->frequencies);
+        read_frequencies(arguments.frequencies,
+                         arguments.parameters.weighting == TermWeighting::bm25, work->items.terms,
+                         work->frequencies);
     read_tfidf_items(arguments.items, arguments.config, work->items);
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());
@@ -212,6 +224,7 @@ public:
     TfidfItems items;
     std::vector<std::uint32_t> documents;   // that have the term
     std::vector<std::uint32_t> first_rows;  // that has it
+    std::vector<int64> occurrences;         // of the term in all documents
 
     JobSize size() const override { return {items.rows.size(), items.rows.bytes(), 0}; }
     Status compute(Execution& execution) override;
@@ -222,32 +235,39 @@ Status FrequencyComputation::compute(Execution& execution) {
     GPUTEXT_TRY(take_value(document_frequencies(vectors, execution), documents));
     // Terms are numbered in the order in which rows have them.
     first_rows.reserve(documents.size());
+    occurrences.resize(documents.size());
+    const auto* const counts = static_cast<const std::int32_t*>(vectors.elements);
     execution.begin_phase("finding first texts", vectors.rows);
     for (std::size_t row = 0; row < vectors.rows; ++row) {
         const std::size_t begin = vectors.begin(row);
-        for (std::size_t i = begin; i < begin + vectors.stored(row); ++i)
+        for (std::size_t i = begin; i < begin + vectors.stored(row); ++i) {
+            occurrences[vectors.columns[i]] += counts[i];
             if (vectors.columns[i] == first_rows.size())
                 first_rows.push_back(static_cast<std::uint32_t>(row));
+        }
         GPUTEXT_TRY(execution.checkpoint());
     }
     return {};
 }
 
-/// The number of documents, in a row whose term is null.
+/// The numbers of documents and of their terms, in a row whose term is null.
 void put_documents(const FrequencyComputation& work, SetCall& set) {
-    Datum values[3] = {0, Int64GetDatum(static_cast<int64>(work.items.rows.size())), 0};
-    bool nulls[3] = {true, false, true};
+    const int64 all = std::accumulate(work.occurrences.begin(), work.occurrences.end(), int64{0});
+    Datum values[4] = {0, Int64GetDatum(static_cast<int64>(work.items.rows.size())), 0,
+                       Int64GetDatum(all)};
+    bool nulls[4] = {true, false, true, false};
     set.put(values, nulls);
 }
 
 void put_terms(const FrequencyComputation& work, SetCall& set) {
     const Vocabulary& vocabulary = work.items.terms.vocabulary;
     ReusedText name;
-    bool nulls[3] = {};
+    bool nulls[4] = {};
     for (std::uint32_t term = 0; term < vocabulary.size(); ++term) {
         if (term % 1024 == 0) CHECK_FOR_INTERRUPTS();
-        Datum values[3] = {name.of(vocabulary.term(term)), Int64GetDatum(work.documents[term]),
-                           work.items.rows.id(work.first_rows[term])};
+        Datum values[4] = {name.of(vocabulary.term(term)), Int64GetDatum(work.documents[term]),
+                           work.items.rows.id(work.first_rows[term]),
+                           Int64GetDatum(work.occurrences[term])};
         set.put(values, nulls);
     }
 }

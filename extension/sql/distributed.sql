@@ -271,7 +271,7 @@ COMMENT ON FUNCTION @extschema@.gputext_knn_statement(text, text[], text[], text
 CREATE FUNCTION @extschema@.gputext_knn_distributed(
     operation text, queries text, items regclass, id_type anyelement, id name, value name, k integer, radius double precision,
     weights name, key name, exclude_key name, metric text, exclude_self boolean, config regconfig, min_document_frequency integer,
-    condition text, statement_bytes integer
+    k1 double precision, b double precision, condition text, statement_bytes integer
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -297,7 +297,7 @@ DECLARE
     statement pg_catalog.text;
     answers pg_catalog.text;
 BEGIN
-    IF pg_catalog.num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, statement_bytes) OPERATOR(pg_catalog.>) 0
+    IF pg_catalog.num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, k1, b, statement_bytes) OPERATOR(pg_catalog.>) 0
        OR pg_catalog.num_nulls(k, radius) OPERATOR(pg_catalog.<>) 1 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
             HINT = 'Only id_type, weights, key, exclude_key and condition may be null.';
@@ -312,10 +312,11 @@ BEGIN
     IF is_citus THEN
         rows_here := @extschema@.gputext_partition_query(items, items, shard_name, columns, condition);
     END IF;
-    options := pg_catalog.format('NULL::%s, %s => %L, metric => %L, exclude_self => %L, exclude_key => %L', id_name,
+    options := pg_catalog.format('NULL::%s, %s => %L, metric => %L, exclude_self => %L, exclude_key => %L, k1 => %L, b => %L', id_name,
                                  CASE WHEN k IS NULL THEN 'radius' ELSE 'k' END,
                                  CASE WHEN k IS NULL THEN @extschema@.gputext_portable_text(radius) ELSE k::pg_catalog.text END,
-                                 metric, exclude_self, exclude_key IS NOT NULL);
+                                 metric, exclude_self, exclude_key IS NOT NULL,
+                                 @extschema@.gputext_portable_text(k1), @extschema@.gputext_portable_text(b));
 
     IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
         call := @extschema@.gputext_connect(operation, servers);
@@ -324,37 +325,41 @@ BEGIN
 
     -- A term weighs by how many texts of all servers have it. The first text that has it decides in which order its weights
     -- are added, and so the last bits of distances. Other metrics of texts compare them as strings.
-    IF metric OPERATOR(pg_catalog.=) 'cosine' AND @extschema@.gputext_has_texts(items, value) THEN
+    IF metric OPERATOR(pg_catalog.=) ANY (ARRAY['cosine', 'bm25']) AND @extschema@.gputext_has_texts(items, value) THEN
         config_text := @extschema@.gputext_config_text(config);
         PERFORM @extschema@.gputext_send(call, ARRAY(
             SELECT pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', schemas[i], rows_there[i], id_name, config_text)
             FROM pg_catalog.generate_subscripts(servers, 1) AS i ORDER BY i));
         statement := pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', own, rows_here, id_name, config_text);
         IF rows_here IS NULL THEN
-            statement := 'SELECT NULL::pg_catalog.text, 0::bigint, $1 WHERE false';
+            statement := 'SELECT NULL::pg_catalog.text, 0::bigint, $1, 0::bigint WHERE false';
         ELSIF is_citus THEN
             statement := pg_catalog.format(
-                'SELECT t.term, t.documents, t.first_id::%s FROM %s.gputext_citus_answers(%L, %L, 3, %L) AS j, '
+                'SELECT t.term, t.documents, t.first_id::%s, t.occurrences FROM %s.gputext_citus_answers(%L, %L, 4, %L) AS j, '
                 'ROWS FROM (pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 0)::pg_catalog.text[]), pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 1)::bigint[]), '
-                'pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 2)::pg_catalog.text[])) AS t (term, documents, first_id)',
+                'pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 2)::pg_catalog.text[]), pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 3)::bigint[])) '
+                'AS t (term, documents, first_id, occurrences)',
                 id_name, own, items::pg_catalog.oid, statement, shard_name);
         END IF;
         EXECUTE pg_catalog.format(
             'SELECT pg_catalog.array_agg(term) AS term, pg_catalog.array_agg(documents) AS documents, '
-            'pg_catalog.array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)', own, statement)
+            'pg_catalog.array_agg(%s.gputext_portable_text(first_id)) AS first_id, pg_catalog.array_agg(occurrences) AS occurrences '
+            'FROM (%s) AS f (term, documents, first_id, occurrences)', own, statement)
         INTO here USING id_type;
         statement := pg_catalog.format(
-            'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) UNION ALL '
-            'SELECT term, documents, first_id FROM %s.gputext_answers($4) AS t (server integer, term pg_catalog.text, documents bigint, first_id pg_catalog.text)', own);
+            'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) UNION ALL '
+            'SELECT term, documents, first_id, occurrences FROM %s.gputext_answers($5) '
+            'AS t (server integer, term pg_catalog.text, documents bigint, first_id pg_catalog.text, occurrences bigint)', own);
         EXECUTE pg_catalog.format($q$
             SELECT pg_catalog.array_agg(term)::pg_catalog.text AS terms, pg_catalog.array_agg(documents)::pg_catalog.text AS documents,
-                   pg_catalog.array_agg(first_id)::pg_catalog.text AS first_ids
-            FROM (SELECT term, pg_catalog.sum(documents) AS documents, (pg_catalog.array_agg(first_id ORDER BY first_id::%s))[1] AS first_id
-                  FROM (%s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
-        INTO here USING here.term, here.documents, here.first_id, call;
+                   pg_catalog.array_agg(first_id)::pg_catalog.text AS first_ids, pg_catalog.array_agg(occurrences)::pg_catalog.text AS occurrences
+            FROM (SELECT term, pg_catalog.sum(documents) AS documents, (pg_catalog.array_agg(first_id ORDER BY first_id::%s))[1] AS first_id,
+                         pg_catalog.sum(occurrences) AS occurrences
+                  FROM (%s) AS f (term, documents, first_id, occurrences) GROUP BY term) AS summed$q$, id_name, statement)
+        INTO here USING here.term, here.documents, here.first_id, here.occurrences, call;
         options := pg_catalog.format('%s, config => %s, min_document_frequency => %s, frequencies => %L', options, config_text, min_document_frequency,
-            pg_catalog.format('SELECT term, documents, first_id::%s FROM ROWS FROM (pg_catalog.unnest(%L::pg_catalog.text[]), pg_catalog.unnest(%L::bigint[]), pg_catalog.unnest(%L::pg_catalog.text[])) AS t (term, documents, first_id)',
-                              id_name, here.terms, here.documents, here.first_ids));
+            pg_catalog.format('SELECT term, documents, first_id::%s, occurrences FROM ROWS FROM (pg_catalog.unnest(%L::pg_catalog.text[]), pg_catalog.unnest(%L::bigint[]), pg_catalog.unnest(%L::pg_catalog.text[]), pg_catalog.unnest(%L::bigint[])) AS t (term, documents, first_id, occurrences)',
+                              id_name, here.terms, here.documents, here.first_ids, here.occurrences));
     ELSIF min_document_frequency OPERATOR(pg_catalog.<>) 1 THEN
         options := pg_catalog.format('%s, min_document_frequency => %s', options, min_document_frequency);
     END IF;
@@ -424,7 +429,7 @@ BEGIN
     PERFORM @extschema@.gputext_disconnect(call);
 END
 $$;
-COMMENT ON FUNCTION @extschema@.gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, double precision, double precision, text, integer) IS
     'what gpu_knn_distributed and gpu_knn_within_distributed have in common';
 
 CREATE FUNCTION @extschema@.gpu_knn_distributed(
@@ -440,6 +445,8 @@ CREATE FUNCTION @extschema@.gpu_knn_distributed(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    k1 double precision DEFAULT 1.2,
+    b double precision DEFAULT 0.75,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728,
     id_type @extschema@.gputext_type_name DEFAULT NULL
@@ -447,9 +454,9 @@ CREATE FUNCTION @extschema@.gpu_knn_distributed(
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, k, NULL,
-        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, k1, b, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer, @extschema@.gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, double precision, double precision, text, integer, @extschema@.gputext_type_name) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION @extschema@.gpu_knn_distributed(
@@ -466,14 +473,16 @@ CREATE FUNCTION @extschema@.gpu_knn_distributed(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    k1 double precision DEFAULT 1.2,
+    b double precision DEFAULT 0.75,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT @extschema@.gputext_id_type_support AS $$
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, id_type, id, value, k, NULL,
-        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, k1, b, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, anyelement, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, anyelement, integer, name, name, name, text, boolean, regconfig, integer, double precision, double precision, text, integer) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
@@ -489,6 +498,8 @@ CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    k1 double precision DEFAULT 1.2,
+    b double precision DEFAULT 0.75,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728,
     id_type @extschema@.gputext_type_name DEFAULT NULL
@@ -496,9 +507,9 @@ CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, NULL, radius,
-        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, k1, b, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer, @extschema@.gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, double precision, double precision, text, integer, @extschema@.gputext_type_name) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
@@ -515,14 +526,16 @@ CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    k1 double precision DEFAULT 1.2,
+    b double precision DEFAULT 0.75,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT @extschema@.gputext_id_type_support AS $$
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, id_type, id, value, NULL, radius,
-        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, k1, b, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, anyelement, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, anyelement, double precision, name, name, name, text, boolean, regconfig, integer, double precision, double precision, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 -- ---- Near-duplicates ----

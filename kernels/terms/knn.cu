@@ -199,7 +199,7 @@ private:
         loaded_ = true;
         loaded_begin_ = begin;
         GPUTEXT_TRY(part_.load(items_, begin, end, keys_.items, factors_on_device_.data(), ring_,
-                               execution_));
+                               execution_, parameters_.metric));
         index_timer_.begin();
         GPUTEXT_TRY(index_.build(part_.view()));
         if (may_guess_) GPUTEXT_TRY(look_at_frequent_terms());

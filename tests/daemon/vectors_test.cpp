@@ -12,6 +12,7 @@
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
+#include "cpp/terms/bm25.hpp"
 #include "cpp/terms/keyed_knn.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/random_keys.hpp"
@@ -124,8 +125,10 @@ protected:
         if (factors.empty())
             factors =
                 term_factors(request.terms, *document_frequencies(items, execution), items.rows);
-        auto expected = keyed_term_knn(request.parameters, factors, queries, items, request.matches,
-                                       request.keys, execution);
+        WeighedItems weighed;
+        EXPECT_TRUE(weighed.set(request.terms, std::move(factors), items, execution).ok());
+        auto expected = keyed_term_knn(request.parameters, weighed.factors(), queries,
+                                       weighed.items(), request.matches, request.keys, execution);
         EXPECT_TRUE(expected.ok()) << expected.status().message();
         return std::move(*expected);
     }
@@ -279,6 +282,10 @@ TEST_F(GputextdVectors, AnswersTextsWithinKeysAsTheOperatorDoes) {
             request.keys = {query_ids, item_ids};
             request.parameters = {.k = KnnParameters::all_items, .radius = 0.9};
             expect_neighbors(request);
+            if (!of_counts(shape)) continue;
+            request.terms.weighting = TermWeighting::bm25;
+            request.parameters = {.k = 5, .radius = -0.5, .metric = Metric::inner_product};
+            expect_neighbors(request);
         }
 }
 
@@ -296,9 +303,13 @@ TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
             TermKnnRequest request;
             request.queries = query_files.files();
             request.items = item_files.files();
-            for (const TermWeighting weighting : {TermWeighting::given, TermWeighting::tf_idf}) {
+            for (const TermWeighting weighting :
+                 {TermWeighting::given, TermWeighting::tf_idf, TermWeighting::bm25}) {
+                if (weighting == TermWeighting::bm25 && !of_counts(shape)) continue;
                 request.terms.weighting = weighting;
                 request.parameters = {.k = 1 + random.below(20)};
+                if (weighting == TermWeighting::bm25)
+                    request.parameters.metric = Metric::inner_product;
                 request.keys = {};
                 expect_neighbors(request);
                 request.terms.min_document_frequency = 2;
@@ -341,6 +352,17 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
         EXPECT_EQ(answer<KnnAnswer>(request).status().message(),
                   "factors of terms must be finite and not negative");
     }
+    request = good;
+    request.terms.weighting = TermWeighting::bm25;
+    request.terms.b = 1.5;  // which no session says: it ends the connection
+    const auto other = connect_to(socket_);
+    ASSERT_TRUE(other->submit(request).ok());
+    EXPECT_FALSE(next<KnnAnswer>(*other).ok());
+    request.terms.b = 1;
+    request.parameters.metric = Metric::manhattan;
+    EXPECT_EQ(answer<KnnAnswer>(request).status().message(),
+              "the metric of texts must be cosine or inner_product");
+    request = good;
     const std::vector<double> too_few(49, 1.0);
     request.factors = too_few;
     EXPECT_FALSE(answer<KnnAnswer>(request).status().ok());
@@ -404,6 +426,16 @@ TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
     gather_devices(*connection_, devices);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     EXPECT_EQ(expect_report(devices, request_).summary.report.retries, 2u);
+}
+
+/// The statistics of BM25 are of all items, whoever searches them.
+TEST_P(GputextdDevices, WeighByAllItemsWhatTheyShareOut) {
+    const auto devices = static_cast<unsigned>(GetParam());
+    request_.terms.weighting = TermWeighting::bm25;
+    request_.parameters.metric = Metric::inner_product;
+    expected_ = computed_here(request_);
+    gather_devices(*connection_, devices);
+    expect_report(devices, request_);
 }
 
 TEST_P(GputextdDevices, RunAJobThatNamesOneOnThatOne) {

@@ -322,7 +322,8 @@ TEST_F(Distributed, NearestTextsAreThoseOfOneServer) {
     session().rows("INSERT INTO docs SELECT * FROM one_texts");
     for (const std::string options :
          {"k => 5", "k => 3, exclude_self => true", "k => 400, min_document_frequency => 3",
-          "radius => 0.7", "k => 5, config => 'simple'"}) {
+          "radius => 0.7", "k => 5, config => 'simple'", "k => 9, metric => 'bm25'",
+          "radius => -4, metric => 'bm25', min_document_frequency => 2"}) {
         const std::string function = options[0] == 'k' ? "gpu_knn" : "gpu_knn_within";
         for (const std::string queries :
              {"SELECT id, body FROM one_texts",
@@ -335,6 +336,11 @@ TEST_F(Distributed, NearestTextsAreThoseOfOneServer) {
                             options + ")");
         }
     }
+    const std::string bm25 = "k => 7, metric => 'bm25', k1 => 2, b => 0.4";
+    expect_same("gpu_knn_distributed('SELECT id, body FROM one_texts', 'docs', 'id', 'body', "
+                "condition => 'id > 10000', " + bm25 + ")",
+                "gpu_knn('SELECT id, body FROM one_texts', 'SELECT id, body FROM one_texts', "
+                "exclude_key => false, " + bm25 + ")");
     session().rows("DELETE FROM docs WHERE id > 10000");
     session().rows("DROP TABLE one_texts");
 }

@@ -100,6 +100,10 @@ TEST_F(ResidentTerms, AreParsedOnceForAllFunctions) {
     const auto within =
         with("gpu_knn_within($$SELECT id, body FROM questions$$, $$SELECT id, ", "$$, 0.8)");
     const auto weights = with("tfidf($$SELECT id, ", "$$)");
+    // What is kept are counts, which any weighting is computed of.
+    const auto bm25 =
+        with("gpu_knn($$SELECT id, body FROM questions$$, $$SELECT id, ", "$$, 7, metric => 'bm25')");
+    const auto bm25_weights = with("tfidf($$SELECT id, ", "$$, bm25 => true, k1 => 2)");
     const std::string texts = "($$SELECT id, ";
     const auto similar = with("word_similarity" + texts, "$$, vocabulary => 100)");
     const auto pairs = with("word_similarity_pairs" + texts, "$$, vocabulary => 100)");
@@ -111,9 +115,11 @@ TEST_F(ResidentTerms, AreParsedOnceForAllFunctions) {
         "$$)");
     const Use none{0, kRows}, all{kRows, 0};
     expect_use(session(), knn, kBody, none);
-    for (const auto& call : {knn, within, weights}) expect_use(session(), call, kBody, all);
+    for (const auto& call : {knn, within, weights, bm25, bm25_weights})
+        expect_use(session(), call, kBody, all);
     expect_use(session(), weights, kTerms, none);
-    for (const auto& call : {knn, within, weights}) expect_use(session(), call, kTerms, all);
+    for (const auto& call : {knn, within, weights, bm25, bm25_weights})
+        expect_use(session(), call, kTerms, all);
     expect_use(session(), similar, kBody, none);
     for (const auto& call : {similar, pairs, neighbors, trained, codes})
         expect_use(session(), call, kBody, all);

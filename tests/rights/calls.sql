@@ -28,6 +28,7 @@ INSERT INTO checks.arguments (function, argument, value) VALUES
     ('word_similarity_from_counts', 'words', 'SELECT * FROM target.word_frequencies(''SELECT body FROM checks.documents'')'),
     ('tfidf', 'items', 'SELECT id, body FROM checks.documents'), ('tfidf_from_frequencies', 'items', 'SELECT id, body FROM checks.documents'),
     ('tfidf_frequencies', 'items', 'SELECT id, body FROM checks.documents'), ('trie_decode', 'code', '0'),
+    ('tfidf', 'bm25', 'true'), ('tfidf_from_frequencies', 'bm25', 'true'), (NULL, 'k1', '1.2'),
     ('ssdeep_compare', NULL, '3:abc:abc'), ('trie', 'image', (SELECT target.trie_agg(word) FROM unnest('{a,the,text}'::text[]) AS word)::bytea::text),
     (NULL, 'sets', 'SELECT id, body FROM checks.documents'), (NULL, 'new_sets', 'SELECT id, body FROM checks.documents'),
     (NULL, 'old_sets', 'SELECT id, body FROM checks.documents'), (NULL, 'records', 'SELECT * FROM checks.records'), (NULL, 'records1', 'SELECT * FROM checks.records'), (NULL, 'records2', 'SELECT * FROM checks.records'),
@@ -40,7 +41,8 @@ SELECT f, 'docs', 'SELECT body FROM checks.documents'
 FROM unnest('{word_similarity,word_similarity_pairs,word_cooccurrences,word_frequencies,word2vec}'::text[]) AS f;
 INSERT INTO checks.arguments (function, argument, value)
 SELECT f, 'items', 'checks.vectors' FROM unnest('{gpu_knn_distributed,gpu_knn_within_distributed,gputext_knn_distributed,gputext_partitions,gputext_partition_query,gputext_check_table,gputext_is_citus_table,gputext_citus_answers}'::text[]) AS f
-UNION ALL SELECT f, 'value', 'place' FROM unnest('{gpu_knn_distributed,gpu_knn_within_distributed,gputext_knn_distributed}'::text[]) AS f;
+UNION ALL SELECT f, 'value', 'place' FROM unnest('{gpu_knn_distributed,gpu_knn_within_distributed,gputext_knn_distributed}'::text[]) AS f
+UNION ALL SELECT f, 'b', '0.75' FROM unnest('{gpu_knn,gpu_knn_within,gpu_knn_distributed,gpu_knn_within_distributed,gputext_knn_distributed}'::text[]) AS f;
 INSERT INTO checks.arguments (type, value) VALUES
     ('text', 'a text'), ('bytea', 'a text'), ('float8', '0.1'), ('float4[]', '{1,2}'), ('float8[]', '{1,2}'), ('int4[]', '{1,2}'),
     ('numeric[]', '{1,2}'), ('int4', '2'), ('int8', '1'), ('bool', 'false'), ('name', 'id'), ('oid', '25'), ('text[]', '{id}'), ('name[]', '{id}'),

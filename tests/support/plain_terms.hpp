@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,11 +35,35 @@ inline std::vector<double> plain_factors(const TermParameters& parameters, const
             factors[term] = 0;
         else if (parameters.weighting == TermWeighting::given)
             factors[term] = 1;
-        else
+        else if (parameters.weighting == TermWeighting::tf_idf)
             factors[term] =
                 std::log(static_cast<double>(items.size()) / static_cast<double>(frequency));
+        else
+            factors[term] = std::log(1 + (static_cast<double>(items.size() - frequency) + 0.5) /
+                                             (static_cast<double>(frequency) + 0.5));
     }
     return factors;
+}
+
+/// The items' weights by cpp/terms/bm25.hpp.
+inline PlainTexts plain_bm25(const TermParameters& parameters, PlainTexts items,
+                             const std::vector<double>& factors) {
+    double average = parameters.average_length;
+    std::vector<double> lengths;
+    for (const PlainText& item : items) {
+        lengths.push_back(0);
+        for (const auto& [term, count] : item) lengths.back() += count;
+    }
+    if (average == 0)
+        average = std::accumulate(lengths.begin(), lengths.end(), 0.0) /
+                  static_cast<double>(items.size());
+    const double k1 = parameters.k1, b = parameters.b;
+    for (std::size_t i = 0; i < items.size(); ++i)
+        for (auto& [term, element] : items[i])
+            if (const double count = element; count > 0)
+                element = static_cast<float>(
+                    factors[term] * (count / (count + k1 * (1 - b + b * lengths[i] / average))));
+    return items;
 }
 
 /// Terms of weight 0 count as none.
@@ -67,10 +92,12 @@ inline PlainText plain_products(const PlainText& a, const PlainText& b) {
 }
 
 /// None for rows of weights that share no term.
-inline std::optional<double> plain_term_distance(const PlainText& a, const PlainText& b,
-                                                 double square_a, double square_b) {
+inline std::optional<double> plain_term_distance(Metric metric, const PlainText& a,
+                                                 const PlainText& b, double square_a,
+                                                 double square_b) {
     const PlainText products = plain_products(a, b);
     if (products.empty()) return std::nullopt;
+    if (metric == Metric::inner_product) return 0 - plain_column_sum(products);
     const double similarity = plain_column_sum(products) / std::sqrt(square_a * square_b);
     return 1 - std::clamp(similarity, -1.0, 1.0);
 }
@@ -88,13 +115,14 @@ struct PlainWeights {
 };
 
 inline PlainNeighbors plain_term_neighbors(const TermKnnParameters& parameters,
-                                             const PlainWeights& queries, std::size_t query,
-                                             const PlainWeights& items, const RowKeys& keys) {
+                                           const PlainWeights& queries, std::size_t query,
+                                           const PlainWeights& items, const RowKeys& keys) {
     PlainNeighbors all;
     for (std::uint32_t item = 0; item < items.rows.size(); ++item) {
         if (!keys.differ(query, item)) continue;
-        const auto distance = plain_term_distance(queries.rows[query], items.rows[item],
-                                                  queries.squares[query], items.squares[item]);
+        const auto distance =
+            plain_term_distance(parameters.metric, queries.rows[query], items.rows[item],
+                                queries.squares[query], items.squares[item]);
         if (distance && *distance <= parameters.radius) all.emplace_back(item, *distance);
     }
     std::stable_sort(all.begin(), all.end(),

@@ -117,8 +117,8 @@ TermFilter::None none_for(Simd simd) {
 
 }  // namespace
 
-ScoreBound::ScoreBound(std::size_t terms, double dense_weights, bool negative)
-    : negative_(negative) {
+ScoreBound::ScoreBound(std::size_t terms, double dense_weights, bool negative, double measure)
+    : measure_(measure), negative_(negative) {
     const double u = (static_cast<double>(terms) + 8) * 0x1p-24;
     // With so many terms a sum of floats has no bound.
     relative_ = u < 0.5 ? u / (1 - u) : std::numeric_limits<double>::infinity();
@@ -139,7 +139,7 @@ float ScoreBound::score_of(double cosine) const {
 }
 
 float ScoreBound::least_within(double distance) const {
-    return score_of(1 - distance);
+    return score_of(measure_ > 0 ? -distance / measure_ : 1 - distance);
 }
 
 void IndexedQuery::set(const TermMatrix& queries, std::size_t row, double square,
@@ -172,7 +172,7 @@ void IndexedQuery::set(const TermMatrix& queries, std::size_t row, double square
             if (begin != all.end()) rare_.push_back({&*begin, all.data() + all.size(), unit});
         }
     });
-    bound_ = ScoreBound(terms, dense_weights, negative);
+    bound_ = ScoreBound(terms, dense_weights, negative, norm * std::sqrt(index.common_square()));
 }
 
 TermFilter::TermFilter(const InvertedIndex& index, bool negative, Simd simd)

@@ -1,7 +1,9 @@
 // cpp/terms/detail/filter.hpp - filter scores of a query and all items of a tile, in float
 //
 // Scores decide which items are left out. A score is the cosine but for an error that is proven
-// below; who scores less than the k-th best by more than two such errors is no neighbor.
+// below; who scores less than the k-th best by more than two such errors is no neighbor. For inner
+// products each item's square is that of the longest (cpp/terms/detail/inverted_index.hpp): then
+// "cosines" are inner products by a common measure, and what follows is true of them, too.
 //
 // The bound. Let a and b be the weights of query and item, each divided by the root of its square,
 // so that the sum of |a b| over the terms that they share is at most 1, and u = 2^-24. A weight is
@@ -30,7 +32,8 @@ namespace gputext {
 class ScoreBound {
 public:
     ScoreBound() = default;
-    ScoreBound(std::size_t terms, double dense_weights, bool negative);
+    /// `measure`: what cosines are inner products by; 0 for the metric cosine.
+    ScoreBound(std::size_t terms, double dense_weights, bool negative, double measure);
 
     /// The least score of an item whose cosine is at least as high as that of an item of this score
     /// may be.
@@ -43,6 +46,7 @@ private:
     float score_of(double cosine) const;
 
     double relative_ = 0, absolute_ = 0;
+    double measure_ = 0;
     bool negative_ = false;
 };
 

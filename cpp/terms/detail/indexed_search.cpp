@@ -53,7 +53,7 @@ struct QueryState {
 
 /// What a thread needs for its tasks.
 struct Scratch {
-    explicit Scratch(TermFilter of_index) : filter(std::move(of_index)) {}
+    Scratch(TermFilter of_index, Metric metric) : filter(std::move(of_index)), terms(metric) {}
 
     TermFilter filter;
     std::vector<QueryState> states;
@@ -87,7 +87,8 @@ public:
             groups * spans, [&](std::size_t task, unsigned worker) {
                 if (!scratch_[worker])
                     scratch_[worker] = std::make_unique<Scratch>(
-                        TermFilter(part_.index, negative_, search_.parameters.simd));
+                        TermFilter(part_.index, negative_, search_.parameters.simd),
+                        search_.parameters.metric);
                 const std::size_t group = task / spans, span = task % spans;
                 return run_group(*scratch_[worker], group * grouped,
                                  std::min(queries, (group + 1) * grouped), tiles * span / spans,
@@ -212,7 +213,8 @@ Status search_texts_indexed(TermKnnProblem& search, const DistinctRows& distinct
         return Status();
     }));
     for (std::size_t begin = 0; begin < distinct.size();) {
-        Part part{begin, end_of_part(search, distinct, begin), {}};
+        Part part{begin, end_of_part(search, distinct, begin),
+                  InvertedIndex(search.parameters.metric)};
         begin = part.end;
         GPUTEXT_TRY(part.index.build(search.items, search.item_weights,
                                      distinct.firsts().subspan(part.begin, part.end - part.begin),

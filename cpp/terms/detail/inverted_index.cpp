@@ -81,14 +81,18 @@ Status InvertedIndex::weigh(const TermMatrix& weights, std::span<const std::uint
     if (!stoppable_assign(squares_, rows.size(), 0.0, execution.stop())) return Status::cancelled();
     const std::size_t tasks = (rows.size() + step - 1) / step;
     execution.begin_phase("weighing items", tasks);
-    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         Looker looker(execution.stop());
         for (std::size_t p = task * step; p < std::min(rows.size(), (task + 1) * step); ++p) {
             squares_[p] = weights.square(rows[p]);
             if (looker.stopped_after(weights.stored(rows[p]))) return Status::cancelled();
         }
         return Status();
-    });
+    }));
+    if (metric_ == Metric::inner_product && !rows.empty())
+        std::fill(squares_.begin(), squares_.end(),
+                  double{*std::max_element(squares_.begin(), squares_.end())});
+    return {};
 }
 
 void InvertedIndex::choose_tiles(std::size_t stored) {

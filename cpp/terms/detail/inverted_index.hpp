@@ -11,7 +11,8 @@
 //     rare      one list for all tiles, in the order of items: most tiles have none
 //
 // Weights are those of cpp/terms/detail/matrix.hpp divided by the root of the item's square, so
-// that an item's weights have the square 1, and lie in [-1, 1]. What is not 0 is never stored as 0.
+// that an item's weights have the square 1, and lie in [-1, 1]. For inner products the largest
+// square of an item takes the place of each. What is not 0 is never stored as 0.
 
 #pragma once
 
@@ -46,6 +47,9 @@ public:
         return 16 * rows + 12 * stored;
     }
 
+    /// Metric: cosine or inner_product.
+    explicit InvertedIndex(Metric metric = Metric::cosine) : metric_(metric) {}
+
     /// Indexes the rows of the items that `rows` names; a row's position is its index in `rows`.
     /// Dense columns only where `negative` is false, in at most `dense_memory` bytes. O(stored
     /// elements) time. Error: cancelled.
@@ -54,8 +58,13 @@ public:
                  Execution& execution);
 
     std::size_t size() const { return squares_.size(); }
-    /// Square of the row's weights, to the bit as in cpp/knn/distance.hpp.
+    /// What divides the row's weights, squared: by cosine the square of the row's weights, to the
+    /// bit as in cpp/knn/distance.hpp.
     double square(std::size_t position) const { return squares_[position]; }
+    /// The same of all rows for inner products, and else 0.
+    double common_square() const {
+        return metric_ == Metric::inner_product && size() > 0 ? squares_[0] : 0;
+    }
 
     std::size_t tile_rows() const { return tile_rows_; }
     std::size_t tiles() const { return tiles_.size(); }
@@ -122,6 +131,7 @@ private:
                      std::size_t tile, Stop stop);
     Status sort_rare(Execution& execution);
 
+    Metric metric_;
     std::vector<double> squares_;
     std::size_t tile_rows_ = 1;
     std::vector<std::uint32_t> slots_;  // by term: dense ones, then frequent ones, then rare ones

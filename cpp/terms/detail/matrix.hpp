@@ -12,6 +12,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/distance.hpp"
 
 namespace gputext {
 
@@ -77,6 +78,9 @@ private:
 /// longer.
 class QueryTerms {
 public:
+    /// Metric: cosine or inner_product.
+    explicit QueryTerms(Metric metric) : metric_(metric) {}
+
     /// O(stored elements).
     void set(const TermMatrix& queries, std::size_t row);
 
@@ -89,8 +93,8 @@ public:
         return 0;
     }
 
-    /// The cosine distance to an item, given the square of its weights; NaN where they share no
-    /// term. O(the item's stored elements).
+    /// The distance to an item, given the square of its weights; NaN where they share no term.
+    /// O(the item's stored elements).
     double distance(const TermMatrix& items, std::size_t item, double item_square) const {
         ColumnSum products;
         bool shared = false;
@@ -105,6 +109,7 @@ public:
 
     /// Distance from the sum of products over the terms that both rows share, at least one.
     double distance(const ColumnSum& products, double item_square) const {
+        if (metric_ == Metric::inner_product) return 0 - products();
         const double cosine = products() / std::sqrt(square_ * item_square);
         return 1 - (cosine < -1 ? -1 : cosine > 1 ? 1 : cosine);
     }
@@ -112,6 +117,7 @@ public:
 private:
     std::size_t slot(std::uint32_t term) const { return (term * 0x9e3779b97f4a7c15u) >> shift_; }
 
+    Metric metric_;
     double square_ = 0;
     std::vector<std::uint32_t> terms_;
     std::vector<double> weights_;  // 0 where a slot is free

@@ -30,8 +30,15 @@ __device__ inline float gate_at(double score) {
     return gate < 1 ? -INFINITY : gate;
 }
 
+/// The least cosine of an item within a limit; of a query without weights nothing is asked.
+__device__ inline double cosine_within(const TermGates& job, std::uint32_t query, double limit) {
+    if (job.item_square == nullptr) return 1 - limit;
+    const double square = job.queries.rows.squares[query] * *job.item_square;
+    return square > 0 ? -limit / sqrt(square) : 0;
+}
+
 __device__ inline float gate_of_limit(const TermGates& job, std::uint32_t query, double limit) {
-    return gate_at((1 - limit - error_of(job, query)) * scale_of(job));
+    return gate_at((cosine_within(job, query, limit) - error_of(job, query)) * scale_of(job));
 }
 
 /// A query's gate for its limit, or a higher one if a score suggests it, as ordered_float() or 0.

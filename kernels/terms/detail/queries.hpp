@@ -75,6 +75,7 @@ struct TermGates {
     QuerySelection selection;
     TermError error;
     float* gates;
+    const double* item_square;  // of all items, where distances are of inner products; else null
 };
 
 /// Writes gates for limits by query.

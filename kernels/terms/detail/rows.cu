@@ -9,7 +9,8 @@ constexpr unsigned kWarps = kThreads / 32;
 
 /// A warp for each row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void square_rows(TermRows rows, double* squares) {
+__global__ __launch_bounds__(kThreads) void square_rows(TermRows rows, double* squares,
+                                                        unsigned long long* largest) {
     __shared__ double sums[kWarps][OrderedSum::size];
     const unsigned warp = threadIdx.x / 32;
     const std::uint32_t row = blockIdx.x * kWarps + warp;
@@ -24,7 +25,16 @@ __global__ __launch_bounds__(kThreads) void square_rows(TermRows rows, double* s
         sum.add(has, column, __dmul_rn(weight, weight));
     }
     const double square = sum.total();
-    if (threadIdx.x % 32 == 0) squares[row] = square;
+    if (threadIdx.x % 32 != 0) return;
+    squares[row] = square;
+    if (rows.metric == Metric::inner_product)
+        atomicMax(largest, static_cast<unsigned long long>(__double_as_longlong(square)));
+}
+
+__global__ void level_squares(std::uint32_t rows, const unsigned long long* largest,
+                              double* squares) {
+    const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows) squares[row] = __longlong_as_double(static_cast<long long>(*largest));
 }
 
 }  // namespace
@@ -34,6 +44,7 @@ Status TermRowsMemory::allocate(std::size_t rows, std::size_t elements, cudaStre
     GPUTEXT_TRY(event_.create());
     GPUTEXT_TRY(begins_.allocate(rows + 1, stream));
     GPUTEXT_TRY(squares_.allocate(rows, stream));
+    GPUTEXT_TRY(largest_.allocate(1, stream));
     GPUTEXT_TRY(keys_.allocate(rows, stream));
     GPUTEXT_TRY(columns_.allocate(elements, stream));
     return elements_.allocate(elements, stream);
@@ -48,7 +59,7 @@ Status TermRowsMemory::copy(void* to, const void* from, std::size_t bytes, Uploa
 
 Status TermRowsMemory::load(const Vectors& from, std::size_t begin, std::size_t end,
                             std::span<const std::uint32_t> keys, const double* factors,
-                            UploadRing& ring, Execution& execution) {
+                            UploadRing& ring, Execution& execution, Metric metric) {
     const std::uint64_t first = from.row_begins[begin];
     const std::uint64_t stored = from.row_begins[end] - first;
     GPUTEXT_TRY(event_.hold(ring.stream(), stream_));
@@ -66,13 +77,21 @@ Status TermRowsMemory::load(const Vectors& from, std::size_t begin, std::size_t 
              stored,           first,
              begins_.data(),   columns_.data(),
              elements_.data(), factors,
-             squares_.data(),  keys.empty() ? nullptr : keys_.data()};
+             squares_.data(),  keys.empty() ? nullptr : keys_.data(),
+             metric};
     if (begin == end) return {};
+    GPUTEXT_TRY(
+        cuda_status(cudaMemsetAsync(largest_.data(), 0, sizeof(unsigned long long), stream_),
+                    "clearing a square"));
     with_term_type(from.type, [&](auto element) {
-        square_rows<decltype(element)>
-            <<<blocks_for(end - begin, kWarps), kThreads, 0, stream_>>>(view_, squares_.data());
+        square_rows<decltype(element)><<<blocks_for(end - begin, kWarps), kThreads, 0, stream_>>>(
+            view_, squares_.data(), largest_.data());
     });
-    return launched("weighing terms");
+    GPUTEXT_TRY(launched("weighing terms"));
+    if (metric != Metric::inner_product) return {};
+    level_squares<<<blocks_for(end - begin, kThreads), kThreads, 0, stream_>>>(
+        view_.rows, largest_.data(), squares_.data());
+    return launched("taking the largest square");
 }
 
 }  // namespace gputext::gpu

@@ -9,6 +9,7 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/distance.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/base/upload_ring.hpp"
@@ -26,8 +27,11 @@ struct TermRows {
     const std::uint32_t* columns = nullptr;
     const void* elements = nullptr;
     const double* factors = nullptr;      // of all terms
-    const double* squares = nullptr;      // sums of the weights' squares, as distance.hpp has it
+    /// Sums of the weights' squares, as distance.hpp has it; of items that are searched for inner
+    /// products all are the largest of these, so that "cosines" are inner products by one measure.
+    const double* squares = nullptr;
     const std::uint32_t* keys = nullptr;  // of RowKeys, or null
+    Metric metric = Metric::cosine;       // or inner_product
 };
 
 /// Keeps such rows.
@@ -39,10 +43,10 @@ public:
 
     /// Room for so many rows and elements. Errors of both: out_of_memory, device_error, cancelled.
     Status allocate(std::size_t rows, std::size_t elements, cudaStream_t stream);
-    /// Rows [begin, end) and their keys, which may be none.
+    /// Rows [begin, end) and their keys, which may be none. `metric`: as TermRows has it.
     Status load(const Vectors& from, std::size_t begin, std::size_t end,
                 std::span<const std::uint32_t> keys, const double* factors, UploadRing& ring,
-                Execution& execution);
+                Execution& execution, Metric metric = Metric::cosine);
 
     const TermRows& view() const { return view_; }
 
@@ -55,6 +59,7 @@ private:
     DeviceBuffer<std::uint64_t> begins_;
     DeviceBuffer<std::uint32_t> columns_, elements_, keys_;
     DeviceBuffer<double> squares_;
+    DeviceBuffer<unsigned long long> largest_;  // square: a double's bits
     TermRows view_;
 };
 

@@ -81,7 +81,7 @@ __device__ void find_places(const QueryTerms& terms, const std::uint32_t (&colum
                 places[n] += step;
 }
 
-/// The cosine distance, NaN for rows that share no term. By a warp.
+/// The distance, NaN for rows that share no term. By a warp.
 template <class T>
 __device__ double distance_of(const TermScoreJob& job, const QueryTerms& own, double own_square,
                               std::uint32_t item, double* memory) {
@@ -123,6 +123,7 @@ __device__ double distance_of(const TermScoreJob& job, const QueryTerms& own, do
     }
     const double sum = products.total();
     if (!__any_sync(~0u, shared)) return nan("");
+    if (job.items.metric == Metric::inner_product) return __dsub_rn(0, sum);
     const double squares = __dmul_rn(own_square, square);
     const double cosine = __ddiv_rn(sum, __dsqrt_rn(squares));
     return __dsub_rn(1, cosine < -1 ? -1.0 : cosine > 1 ? 1.0 : cosine);
@@ -312,7 +313,9 @@ TermFilterJob TermSearch::dense_job(std::uint32_t begin, std::uint32_t end) cons
 }
 
 TermGates TermSearch::gates(const QuerySelection& selection, float* to) const {
-    return {queries_, selection, {queries_.residuals, index_.residual}, to};
+    const bool level = index_.items.metric == Metric::inner_product;
+    return {queries_, selection, {queries_.residuals, index_.residual}, to,
+            level ? index_.items.squares : nullptr};
 }
 
 TermGates TermSearch::dense_gates(float* to) const {

@@ -274,7 +274,7 @@ TEST(ScoreBound, IsNeverAboveWhatIsProven) {
     std::uniform_real_distribution<double> uniform(0, 2);
     for (const std::size_t terms : {1, 7, 300, 100000})
         for (const bool negative : {false, true}) {
-            const ScoreBound bound(terms, 0, negative);
+            const ScoreBound bound(terms, 0, negative, 0);
             const long double u = (static_cast<long double>(terms) + 8) * 0x1p-24L;
             const long double relative = u / (1 - u), absolute = terms * 0x1p-38L;
             for (int i = 0; i < 1000; ++i) {

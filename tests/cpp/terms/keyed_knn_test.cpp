@@ -71,6 +71,10 @@ TEST_P(KeyedTermKnnOnEach, EqualsAPlainSearchOnRandomCalls) {
         const auto frequencies = document_frequencies(items.vectors(), execution);
         ASSERT_TRUE(frequencies.ok());
         const auto factors = term_factors(weighting, *frequencies, n);
+        if (random.below(3) == 0) {
+            parameters.metric = Metric::inner_product;
+            if (parameters.radius < 9) parameters.radius *= -2;
+        }
         SCOPED_TRACE("call " + std::to_string(call) + ", shape " +
                      std::to_string(static_cast<int>(shape)) + ", keys " +
                      std::to_string(static_cast<int>(key_shape)) + ", k " +
@@ -86,8 +90,9 @@ TEST_P(KeyedTermKnnOnEach, EqualsAPlainSearchOnRandomCalls) {
             for (std::uint32_t item = 0; item < n; ++item) {
                 if (!match.match(query, item) || !excluded.differ(query, item)) continue;
                 const auto distance =
-                    plain_term_distance(of_queries.rows[query], of_items.rows[item],
-                                        of_queries.squares[query], of_items.squares[item]);
+                    plain_term_distance(parameters.metric, of_queries.rows[query],
+                                        of_items.rows[item], of_queries.squares[query],
+                                        of_items.squares[item]);
                 if (distance && *distance <= parameters.radius)
                     wanted.emplace_back(item, *distance);
             }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "bench/term_corpus.hpp"
+#include "cpp/terms/bm25.hpp"
 #include "cpp/terms/tfidf.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_terms.hpp"
@@ -23,6 +24,7 @@ using testing::kSanitized;
 using testing::name_of_simd;
 using testing::of_counts;
 using testing::OnEachSimd;
+using testing::plain_bm25;
 using testing::plain_factors;
 using testing::plain_term_neighbors;
 using testing::PlainNeighbors;
@@ -84,9 +86,15 @@ protected:
         ASSERT_TRUE(frequencies.ok());
         const auto factors = term_factors(terms, *frequencies, items.texts().size());
         ASSERT_EQ(factors, wanted_factors);
+        WeighedItems weighed;
+        ASSERT_TRUE(weighed.set(terms, factors, items.vectors(), execution).ok());
+        const std::vector<double> used(weighed.factors().begin(), weighed.factors().end());
         const Neighbors found =
-            run(parameters, factors, queries.vectors(), items.vectors(), keys, threads);
-        const PlainWeights query_rows(queries.texts(), factors), item_rows(items.texts(), factors);
+            run(parameters, used, queries.vectors(), weighed.items(), keys, threads);
+        const bool bm25 = terms.weighting == TermWeighting::bm25;
+        const PlainWeights query_rows(queries.texts(), used);
+        const PlainWeights item_rows(
+            bm25 ? plain_bm25(terms, items.texts(), factors) : items.texts(), used);
         ASSERT_EQ(found.begins.size(), queries.texts().size() + 1);
         for (std::size_t q = 0; q < queries.texts().size(); ++q)
             ASSERT_EQ(row_of(found, q),
@@ -118,6 +126,15 @@ TEST_P(TermKnnOnEach, EqualsAPlainSearchOnManyQueries) {
         if (random.below(4) == 0) parameters.memory_limit = random.below(20000);
         TermParameters weighting;
         if (!of_counts(shape) || random.below(4) == 0) weighting.weighting = TermWeighting::given;
+        if (random.below(3) == 0) {
+            parameters.metric = Metric::inner_product;
+            parameters.radius *= -3;
+            if (parameters.radius < -7) parameters.radius = -parameters.radius;
+            if (of_counts(shape)) weighting.weighting = TermWeighting::bm25;
+            if (random.below(4) == 0) weighting.k1 = 0.5 * static_cast<double>(random.below(5));
+            if (random.below(4) == 0) weighting.b = 0.5 * static_cast<double>(random.below(3));
+            if (random.below(4) == 0) weighting.average_length = 7;
+        }
         if (random.below(4) == 0)
             weighting.min_document_frequency = static_cast<std::uint32_t>(random.below(4));
         SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)) + ", " + std::to_string(n) +
@@ -154,8 +171,10 @@ TEST_P(TermKnnOnEach, NearTiesAreOrderedInDoublePrecision) {
     const TextRows items(texts, ElementType::float32, 5);
     texts.resize(30);
     const TextRows queries(texts, ElementType::float32, 5);
-    for (const std::size_t k : {1, 2, 50, 899, 900})
-        expect_plain_answer({.k = k}, {TermWeighting::given, 1}, queries, items);
+    for (const Metric metric : {Metric::cosine, Metric::inner_product})
+        for (const std::size_t k : {1, 2, 50, 899, 900})
+            expect_plain_answer({.k = k, .metric = metric}, {TermWeighting::given, 1}, queries,
+                                items);
 }
 
 /// Scores that are exactly 0 belong to items that share a term, and to items that share none.
@@ -171,9 +190,27 @@ TEST_P(TermKnnOnEach, ACosineOfZeroIsANeighborOnlyWithASharedTerm) {
     texts.resize(20);
     const TextRows queries(texts, ElementType::float32, 3);
     for (const std::size_t k : {1, 101, 150, 400})
-        for (const double radius : {0.5, 1.0, std::numeric_limits<double>::infinity()})
+        for (const double radius : {0.5, 1.0, std::numeric_limits<double>::infinity()}) {
             expect_plain_answer({.k = k, .radius = radius}, {TermWeighting::given, 1}, queries,
                                 items);
+            expect_plain_answer(
+                {.k = k, .radius = radius - 1, .metric = Metric::inner_product},
+                {TermWeighting::given, 1}, queries, items);
+        }
+}
+
+/// One long row makes the measure of the filter coarse for all others.
+TEST_P(TermKnnOnEach, InnerProductsBesideOneLongRow) {
+    RandomTexts random;
+    PlainTexts texts = random.texts(TextShape::zipf, kSanitized ? 300 : 2000, 200);
+    for (std::uint32_t term = 0; term < 200; ++term) texts[17][term] = 1000;
+    const TextRows items(texts, ElementType::float32, 200);
+    texts.resize(40);
+    const TextRows queries(texts, ElementType::float32, 200);
+    for (const std::size_t k : {1, 20})
+        for (const double radius : {-30.0, std::numeric_limits<double>::infinity()})
+            expect_plain_answer({.k = k, .radius = radius, .metric = Metric::inner_product},
+                                {TermWeighting::given, 1}, queries, items);
 }
 
 /// More items than a tile has, and all kinds of terms; too many for the oracle, which sees some.
@@ -289,6 +326,8 @@ TEST(TermKnn, RefusesWhatCannotBeCompared) {
     const std::uint32_t columns[] = {0};
     EXPECT_EQ(message({.k = 0}, 2, some.vectors()), "k must be at least 1");
     EXPECT_EQ(message({.radius = std::nan("")}, 2, some.vectors()), "the radius must be a number");
+    EXPECT_EQ(message({.metric = Metric::euclidean}, 2, some.vectors()),
+              "the metric of texts must be cosine or inner_product");
     EXPECT_EQ(message({}, 2, {ElementType::float32, 1, 2, pair, {}, {}}),
               "texts must be sparse vectors");
     EXPECT_EQ(message({}, 2, {ElementType::float16, 1, 2, pair, begins, columns}),
@@ -349,6 +388,8 @@ TEST(TermFactors, AreLogarithmsOfTheItemsPerDocumentFrequency) {
               (std::vector<double>{0, 0, std::log(5.0), 0}));
     EXPECT_EQ(term_factors({TermWeighting::given, 2}, frequencies, 10),
               (std::vector<double>{0, 0, 1, 1}));
+    EXPECT_EQ(term_factors({TermWeighting::bm25, 2}, frequencies, 10),
+              (std::vector<double>{0, 0, std::log(1 + 8.5 / 2.5), std::log(1 + 0.5 / 10.5)}));
 }
 
 }  // namespace

@@ -179,8 +179,35 @@ TEST_F(TermKnnOnDevice, EqualsTheCpusOnAllShapes) {
                                  std::to_string(static_cast<int>(weighting)) + ", k " +
                                  std::to_string(k));
                     ASSERT_NO_FATAL_FAILURE(expect_same({.k = k}, weighting, queries, items));
+                    ASSERT_NO_FATAL_FAILURE(expect_same(
+                        {.k = k, .metric = Metric::inner_product}, weighting, queries, items));
                 }
         }
+}
+
+/// Queries of counts beside items of weights, and one item that is much longer than the others.
+TEST_F(TermKnnOnDevice, InnerProductsByCountsAreExact) {
+    RandomTexts random;
+    const auto n = static_cast<std::size_t>(testing::rounds(100000));
+    for (const bool long_item : {false, true}) {
+        Texts items = random.texts(Shape::zipf, ElementType::float32, n, 4000, 20);
+        if (long_item) {
+            std::vector<std::pair<std::uint32_t, double>> row;
+            for (std::uint32_t term = 0; term < 4000; ++term) row.emplace_back(term, 50);
+            items.add(std::move(row));
+        }
+        for (const std::size_t count : {1, 300}) {
+            const Texts queries = random.texts(Shape::zipf, ElementType::int32, count, 4000, 8);
+            for (const std::size_t k : {1, 10, 100, 2000})
+                for (const double radius : {-20.0, HUGE_VAL}) {
+                    SCOPED_TRACE("long item " + std::to_string(long_item) + ", k " +
+                                 std::to_string(k) + ", radius " + std::to_string(radius));
+                    ASSERT_NO_FATAL_FAILURE(
+                        expect_same({.k = k, .radius = radius, .metric = Metric::inner_product},
+                                    TermWeighting::tf_idf, queries, items));
+                }
+        }
+    }
 }
 
 TEST_F(TermKnnOnDevice, SizesOfAllKinds) {
@@ -230,6 +257,9 @@ TEST_F(TermKnnOnDevice, FewQueries) {
                         expect_same({.k = k}, TermWeighting::tf_idf, queries, items));
                     ASSERT_NO_FATAL_FAILURE(expect_same(
                         {.k = k, .radius = 0.8}, TermWeighting::given, queries, items, some_keys));
+                    ASSERT_NO_FATAL_FAILURE(
+                        expect_same({.k = k, .radius = -9, .metric = Metric::inner_product},
+                                    TermWeighting::tf_idf, queries, items, some_keys));
                 }
             }
     }
@@ -243,7 +273,9 @@ TEST_F(TermKnnOnDevice, ManyNeighbors) {
         const Texts queries = random.texts(shape, ElementType::int32, 10, 3000, 10);
         for (const std::size_t k : {std::size_t{500}, std::size_t{1024}, std::size_t{1025},
                                     std::size_t{6000}, n, n + 5, KnnParameters::all_items})
-            ASSERT_NO_FATAL_FAILURE(expect_same({.k = k}, TermWeighting::tf_idf, queries, items));
+            for (const Metric metric : {Metric::cosine, Metric::inner_product})
+                ASSERT_NO_FATAL_FAILURE(expect_same({.k = k, .metric = metric},
+                                                    TermWeighting::tf_idf, queries, items));
     }
 }
 
@@ -254,9 +286,13 @@ TEST_F(TermKnnOnDevice, ARadiusFindsAllWithinIt) {
         const Texts items = random.texts(shape, ElementType::float32, n, 3000, 10);
         const Texts queries = random.texts(shape, ElementType::float32, 20, 3000, 10);
         for (const double radius : {-1.0, 0.0, 0.3, 0.7, 0.95, 1.0, 1.2, 2.5})
-            for (const std::size_t k : {std::size_t{7}, KnnParameters::all_items})
+            for (const std::size_t k : {std::size_t{7}, KnnParameters::all_items}) {
                 ASSERT_NO_FATAL_FAILURE(
                     expect_same({.k = k, .radius = radius}, TermWeighting::tf_idf, queries, items));
+                ASSERT_NO_FATAL_FAILURE(expect_same(
+                    {.k = k, .radius = 10 - 20 * radius, .metric = Metric::inner_product},
+                    TermWeighting::tf_idf, queries, items));
+            }
     }
 }
 
@@ -293,8 +329,10 @@ TEST_F(TermKnnOnDevice, LittleMemoryGivesTheSameAnswer) {
     const auto n = static_cast<std::size_t>(testing::rounds(40000));
     const Texts items = random.texts(Shape::zipf, ElementType::int32, n, 3000, 12);
     const Texts queries = random.texts(Shape::zipf, ElementType::int32, 100, 3000, 12);
-    for (const std::size_t k : {std::size_t{10}, std::size_t{3000}}) {
-        const TermKnnParameters parameters{.k = k};
+    for (const auto& [k, metric] : {std::pair{std::size_t{10}, Metric::cosine},
+                                    std::pair{std::size_t{10}, Metric::inner_product},
+                                    std::pair{std::size_t{3000}, Metric::cosine}}) {
+        const TermKnnParameters parameters{.k = k, .metric = metric};
         const auto bytes = gpu::term_knn_bytes(parameters, queries.vectors(), items.vectors());
         for (const std::size_t memory :
              {bytes.least, bytes.least + (bytes.good - bytes.least) / 10,
@@ -328,13 +366,16 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
     const std::size_t n = small() ? 20000 : 60000;
     for (const Shape shape : {Shape::zipf, Shape::signs, Shape::scales, Shape::everywhere})
         for (const std::size_t terms : {300, 4000})
-            for (const std::size_t k : {1, 30, 400}) {
+            for (const auto& [k, metric] : {std::pair{std::size_t{1}, Metric::cosine},
+                                            std::pair{std::size_t{30}, Metric::cosine},
+                                            std::pair{std::size_t{30}, Metric::inner_product},
+                                            std::pair{std::size_t{400}, Metric::cosine}}) {
                 const Texts items = random.texts(shape, ElementType::float32, n, terms, 40);
                 const Texts queries = random.texts(shape, ElementType::float32, 150, terms, 40);
                 const auto factors = factors_of(items, TermWeighting::tf_idf);
                 Execution execution(16);
-                const auto wanted =
-                    term_knn({.k = k}, factors, queries.vectors(), items.vectors(), {}, execution);
+                const auto wanted = term_knn({.k = k, .metric = metric}, factors,
+                                             queries.vectors(), items.vectors(), {}, execution);
                 ASSERT_TRUE(wanted.ok());
 
                 DeviceBuffer<double> on_device;
@@ -361,7 +402,8 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                                     [] { return Status(); }, execution, timers, stream())
                                 .ok());
                 ASSERT_TRUE(tile.load(asked, 0, 150, {}, on_device.data(), ring(), execution).ok());
-                ASSERT_TRUE(part.load(all, 0, n, {}, on_device.data(), ring(), execution).ok());
+                ASSERT_TRUE(
+                    part.load(all, 0, n, {}, on_device.data(), ring(), execution, metric).ok());
                 ASSERT_TRUE(index.build(part.view()).ok());
                 ASSERT_TRUE(dense
                                 .build(index.view(),

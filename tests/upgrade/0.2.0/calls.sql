@@ -51,6 +51,8 @@ INSERT INTO calls VALUES
 -- It is for indexes of pgvector, which not every server has.
 ('knn_recall', $$SELECT error_of($i$SELECT * FROM knn_recall('documents_pkey', 'TABLE vectors', 3)$i$),
     error_of($i$SELECT * FROM knn_recall('documents_pkey', 'TABLE vectors', NULL::text, 3)$i$)$$),
+('gpu_knn by BM25', $$SELECT * FROM gpu_knn('SELECT id, body FROM sentences WHERE id < 20', 'SELECT id, body FROM sentences', k => 3, exclude_key => false, metric => 'bm25', k1 => 1.5)$$),
+('tfidf by BM25', $$SELECT * FROM tfidf('SELECT id, body FROM sentences', bm25 => true, config => 'simple')$$),
 ('tfidf_frequencies', $$SELECT * FROM tfidf_frequencies('SELECT id, body FROM sentences', config => 'simple')$$),
 ('tfidf_from_frequencies', $$SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM sentences', 'SELECT * FROM tfidf_frequencies(''SELECT id, body FROM sentences'')')$$),
 ('operators of distances', $$SELECT a.place <-> b.place, a.place <=> b.place, a.place <#> b.place, a.place <+> b.place,

@@ -20,6 +20,8 @@ constexpr std::size_t kGram = 16;
 constexpr std::uint64_t kSymbolsOfStep = std::uint64_t{1} << 20;
 /// Of so many of a window's grams at most the least one is taken. More would take more memory.
 constexpr std::size_t kMostGrams = 4096;
+/// What is to be looked up is fetched so many before.
+constexpr std::size_t kAhead = 16;
 constexpr unsigned kBucketBits = 10;
 constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
 
@@ -71,6 +73,8 @@ public:
     bool add_again(std::uint64_t hash, std::uint32_t where) {
         return put(hash, where + std::uint64_t{1}, false);
     }
+    /// Has the processor fetch what a call soon after looks at.
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[place(hash, 0)]); }
     /// A gram that found no room may be anywhere.
     bool shared(std::uint64_t hash) const {
         for (std::size_t probe = 0; probe < kProbes; ++probe) {
@@ -250,6 +254,7 @@ bool WindowSearch<Symbol>::sample(std::size_t document, std::vector<Sample>& sam
         enter(at);
     }
     bool is_first = true;
+    std::size_t added = samples.size();
     for (; at < end; ++at) {
         if ((at - begin) % kLookEvery == kLookEvery - 1 && stop()) return false;
         enter(at);
@@ -260,7 +265,8 @@ bool WindowSearch<Symbol>::sample(std::size_t document, std::vector<Sample>& sam
             continue;
         }
         if (adds) {
-            slots_.add(hash, where);
+            slots_.prefetch(hash);
+            if (samples.size() - added >= kAhead) slots_.add(samples[added++].hash, where);
         } else if (!slots_.add_again(hash, where)) {
             if (is_first || follows)
                 samples.push_back({0, 1, 1});
@@ -272,6 +278,7 @@ bool WindowSearch<Symbol>::sample(std::size_t document, std::vector<Sample>& sam
         samples.push_back({hash, 1, 0});
         is_first = false;
     }
+    for (; adds && added < samples.size(); ++added) slots_.add(samples[added].hash, where);
     return true;
 }
 
@@ -299,10 +306,13 @@ template <class Symbol>
 std::vector<Run> WindowSearch<Symbol>::candidates(std::size_t step) const {
     std::vector<Run> runs;
     auto sample = samples_[step].begin();
+    const auto last = samples_[step].end();
     for (std::size_t d = first_documents_[step]; d < first_documents_[step + 1]; ++d) {
         const std::uint64_t end = texts_.begin(d + 1);
         bool goes_on = false;
         for (std::uint64_t at = texts_.begin(d); at + parameters_.length <= end; ++sample) {
+            if (static_cast<std::size_t>(last - sample) > kAhead)
+                slots_.prefetch(sample[kAhead].hash);
             const bool shared = !sample->absent && slots_.shared(sample->hash);
             if (shared && goes_on)
                 runs.back().windows += sample->windows;
@@ -452,7 +462,6 @@ bool WindowSearch<Symbol>::sort(std::span<const Window> windows, unsigned worker
 /// Windows of one hash, which are nearly always equal.
 template <class Symbol>
 Status WindowSearch<Symbol>::put_into_groups(std::span<Window> windows, unsigned worker) {
-    constexpr std::size_t kAhead = 8;
     constexpr std::size_t kSymbolsOfWindow = 64;  // what one costs in any case
     const std::size_t length = parameters_.length;
     bool all_equal = true;

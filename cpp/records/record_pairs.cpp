@@ -404,14 +404,26 @@ Status Search::follow_similar(const LeadOrder& order, std::size_t number) {
 }
 
 Status Search::run_tasks(std::span<const Block> tasks, std::size_t lead, Execution& execution) {
-    // Many values are of a record or two: a step is some tasks.
+    // Many values are of a record or two: a step is some tasks. Frequent values come first, and
+    // each is a step.
     constexpr std::size_t kTasksOfStep = 64, kAhead = 4;
-    const std::size_t steps = (tasks.size() + kTasksOfStep - 1) / kTasksOfStep;
-    return execution.parallel_for(steps, [&](std::size_t step, unsigned number) -> Status {
+    constexpr std::uint64_t kPairsOfStep = 1 << 16;
+    std::vector<std::size_t> begins{0};
+    std::uint64_t pairs = 0;
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+        pairs += tasks[task].pairs();
+        if (task + 1 < tasks.size() && task + 1 - begins.back() < kTasksOfStep &&
+            pairs < kPairsOfStep)
+            continue;
+        begins.push_back(task + 1);
+        pairs = 0;
+    }
+    return execution.parallel_for(begins.size() - 1, [&](std::size_t step,
+                                                         unsigned number) -> Status {
         workers_[number].before.assign(leads_.begin(),
                                        leads_.begin() + static_cast<std::ptrdiff_t>(lead));
-        const std::size_t last = std::min(tasks.size(), (step + 1) * kTasksOfStep);
-        for (std::size_t task = step * kTasksOfStep; task < last; ++task) {
+        const std::size_t last = begins[step + 1];
+        for (std::size_t task = begins[step]; task < last; ++task) {
             // Small blocks would wait for memory longer than they take.
             if (task + 2 * kAhead < last && !tasks[task + 2 * kAhead].right.empty())
                 __builtin_prefetch(tasks[task + 2 * kAhead].right.data());

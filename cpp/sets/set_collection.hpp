@@ -42,7 +42,7 @@ Status weigh_by_rarity(SetCollection& sets, Stop stop);
 /// fewer symbols has none. With two tables only shingles that both have are tokens. Time: that of
 /// each_shared_window(), and O(symbols log symbols) for documents that have tokens. Memory: that of
 /// each_shared_window(), and within as much again 24 bytes for each shingle that stands in several
-/// documents, and 24 for each symbol of the longest document, by thread. Errors: cancelled;
+/// documents, and 20 for each symbol of the longest document, by thread. Errors: cancelled;
 /// out_of_memory; memory_limit.
 Status shingle_sets(const PassageTexts& texts, const SharedWindowsParameters& parameters,
                     Execution& execution, SetCollection& sets);

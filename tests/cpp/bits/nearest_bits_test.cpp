@@ -81,11 +81,25 @@ TEST_P(NearestBitsOnEach, EqualPlainOnesOnRandomCalls) {
     }
 }
 
-/// Groups of more places than a block has, with many ties.
+/// More rows with as many ones than a block has: three of 64 each.
 TEST_P(NearestBitsOnEach, AreFoundInSeveralBlocks) {
     RandomBits random;
+    const auto rows = [&](std::size_t count) {
+        std::vector<BitRow> made(count, BitRow(64));
+        for (BitRow& row : made)
+            for (const std::size_t part : {0, 1, 2}) row[21 * part + random.below(21)] = true;
+        return made;
+    };
+    NearestBitsParameters parameters;
+    parameters.simd = GetParam();
+    parameters.k = 7;
+    ASSERT_NO_FATAL_FAILURE(expect_plain(parameters, rows(10), rows(40000)));
+}
+
+TEST_P(NearestBitsOnEach, AreFoundAmongManyTies) {
+    RandomBits random;
     for (const std::size_t bits : {5, 64, 3000}) {
-        const std::vector<BitRow> items = random.rows(bits == 3000 ? 300 : 20000, bits);
+        const std::vector<BitRow> items = random.rows(bits == 3000 ? 300 : 5000, bits);
         const std::vector<BitRow> queries = random.rows(kSanitized ? 10 : 30, bits);
         for (const BitMetric metric : kAllBitMetrics) {
             NearestBitsParameters parameters;

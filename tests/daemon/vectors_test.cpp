@@ -509,6 +509,16 @@ protected:
         ASSERT_TRUE(expected.ok());
         expect_same(*reply.read(), *expected);
     }
+    void expect_answer(const DbscanRequest& request) {
+        const auto reply = reply_to<DbscanAnswer>(request);
+        Execution execution(2);
+        const auto expected = dbscan(request.parameters, request.items.vectors, execution);
+        const auto found = reply.read();
+        ASSERT_TRUE(expected.ok() && found.ok());
+        EXPECT_EQ(found->count, expected->count);
+        EXPECT_EQ(found->clusters, expected->clusters);
+        EXPECT_EQ(found->core, expected->core);
+    }
 
 private:
     template <class Answer>
@@ -555,6 +565,17 @@ TEST_P(GputextdSharedVectors, AreSearchedByQueries) {
     request.items = files.files();
     for (const TieRule ties : {TieRule::sklearn, TieRule::breunig}) {
         request.parameters = {.k = 10, .ties = ties};
+        expect_shared(request);
+    }
+}
+
+TEST_P(GputextdSharedVectors, AreClustered) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 20'000, 3), ElementType::float32, 3);
+    const FiledVectors files(rows.vectors());
+    DbscanRequest request;
+    request.items = files.files();
+    for (const std::size_t min_points : {2, 8}) {
+        request.parameters = {.epsilon = 0.1, .min_points = min_points};
         expect_shared(request);
     }
 }
@@ -684,6 +705,14 @@ TEST_F(GputextdVectors, KeepsAnswersToTheHostsMemoryThatItIsGiven) {
     expect_refused(outliers);
     outliers.parameters.memory_limit *= 2;
     expect_scores(outliers);
+    // Clusters take fewer rows at a time, and one at least.
+    DbscanRequest clusters{{.epsilon = 100}, files.files()};
+    clusters.parameters.memory_limit = 300 * kBytesOfNeighbor - 1;
+    expect_refused(clusters);
+    clusters.parameters.memory_limit *= 3;
+    const auto found = answer<DbscanAnswer>(clusters);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->clusters, std::vector<std::uint32_t>(300, 0));
 }
 
 /// As part of the rows of a file have none.
@@ -889,18 +918,24 @@ TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
     KnnRequest neighbors;
     neighbors.queries = neighbors.items = files.files();
     const OutlierFactorRequest outliers{{}, files.files()};
+    const DbscanRequest clusters{{.epsilon = 1}, files.files()};
     for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
                               "short_file", "unsealed_file", "no_file", "too_many_files"})
-        for (const bool scores : {false, true}) {
+        for (const int kind : {0, 1, 2}) {
             connection_ = connect_to(socket_);
             ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
-            const Status status = scores ? answer<ScoresAnswer>(outliers).status()
-                                         : answer<KnnAnswer>(neighbors).status();
+            const Status status = kind == 0   ? answer<KnnAnswer>(neighbors).status()
+                                  : kind == 1 ? answer<ScoresAnswer>(outliers).status()
+                                              : answer<DbscanAnswer>(clusters).status();
             EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         }
-    connection_ = connect_to(socket_);
-    ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
-    EXPECT_EQ(answer<KnnAnswer>(neighbors).status().code(), ErrorCode::unavailable);
+    for (const bool of_clusters : {false, true}) {
+        connection_ = connect_to(socket_);
+        ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
+        const Status status = of_clusters ? answer<DbscanAnswer>(clusters).status()
+                                          : answer<KnnAnswer>(neighbors).status();
+        EXPECT_EQ(status.code(), ErrorCode::unavailable);
+    }
     expect_neighbors(neighbors);
 }
 

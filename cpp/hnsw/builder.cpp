@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kStretch = 2048, kLeaf = 256;
 
 /// Of the choice among those that link back. With it searches with short lists find more, and
-/// compare no more rows. So much is the best of 1 to 1.12; slack in the choice of a row's own links,
-/// too, finds less.
+/// compare no more rows. So much is the best of 1 to 1.12; slack in the choice of a row's own
+/// links, too, finds less.
 constexpr double kSlack = 17.0 / 16;
 
 std::vector<std::uint8_t> levels_of(const HnswParameters& parameters, std::size_t distinct,

@@ -45,6 +45,10 @@ INSERT INTO calls VALUES
 ('gpu_knn with keys to exclude', $$SELECT * FROM gpu_knn('SELECT id, place, id % 3 FROM vectors', 'SELECT id, place, id % 3 FROM vectors', k => 3, exclude_key => true)$$),
 ('gpu_knn_within with keys to exclude', $$SELECT * FROM gpu_knn_within('SELECT id::text, place, id % 3 FROM vectors', 'SELECT id::text, place, id % 3 FROM vectors',
     NULL::text, 3, exclude_key => true, metric => 'euclidean')$$),
+('dbscan', $$SELECT * FROM dbscan('TABLE vectors', 0.5, 3)$$),
+('dbscan with ids of another type', $$SELECT * FROM dbscan('SELECT id::text, place FROM vectors', NULL::text, 0.5, 3)$$),
+('semantic_duplicate_groups', $$SELECT * FROM semantic_duplicate_groups('TABLE vectors', 0.05)$$),
+('semantic_duplicate_groups with ids of another type', $$SELECT * FROM semantic_duplicate_groups('SELECT id::text, place FROM vectors', NULL::text, 0.05)$$),
 ('knn_merge', $$SELECT * FROM knn_merge('SELECT * FROM gpu_knn(''TABLE vectors'', ''SELECT * FROM vectors WHERE id < 50'', k => 3)
     UNION ALL SELECT * FROM gpu_knn(''TABLE vectors'', ''SELECT * FROM vectors WHERE id >= 50'', k => 3)', 3)$$),
 ('knn_merge with ids of another type', $$SELECT * FROM knn_merge($i$VALUES ('q', 'a', 1, 0.5::float8), ('q', 'b', 1, 0.25)$i$, NULL::text, 1)$$),

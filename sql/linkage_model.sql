@@ -60,6 +60,7 @@ FROM linkage_model('SELECT * FROM people', '{"name: exact, jaro_winkler >= 0.85"
 JOIN counted('(id1, id2) IN (SELECT * FROM known)') USING (field, level);
 SELECT count(*) FROM linkage_model('SELECT id::text, name FROM people', '{name: exact}', id_type => NULL::text, matches => 'SELECT id1::text, id2::text FROM known');
 SELECT count(*) FROM linkage_model('SELECT id::smallint, name FROM people', '{name: exact}', matches => 'SELECT id1::smallint, id2::integer FROM known');
+SELECT count(*) FROM linkage_model('SELECT id, name FROM people', '{name: exact}', matches => 'SELECT * FROM known LIMIT 1');
 -- Two tables: the first id of a match is of the first one
 SELECT count(*) FROM linkage_model_between('SELECT * FROM people WHERE id % 2 = 0', 'SELECT * FROM people WHERE id % 2 = 1', '{name: exact}', matches => 'SELECT * FROM known');
 SELECT count(*) FROM linkage_model_between('SELECT * FROM people WHERE id % 2 = 0', 'SELECT * FROM people WHERE id % 2 = 1', '{name: exact}', matches => 'SELECT id2, id1 FROM known');

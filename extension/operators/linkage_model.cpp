@@ -256,17 +256,19 @@ Status LinkageModelComputation::compute(Execution& execution) {
 
 /// What the estimate rests on, in words.
 const char* base_of(const ModelEstimate& estimate) {
-    return psprintf("%llu training pairs of %llu, %.1f expected matches",
+    return psprintf("%llu training %s of %llu, %.1f expected matches",
                     static_cast<unsigned long long>(estimate.training_pairs),
+                    estimate.training_pairs == 1 ? "pair" : "pairs",
                     static_cast<unsigned long long>(estimate.pairs), estimate.convergence.matches);
 }
 
-void report(const ModelEstimate& estimate) {
+void report(const ModelEstimate& estimate, bool has_keys) {
     const Convergence& convergence = estimate.convergence;
     if (estimate.training_pairs == 0)
         ereport(WARNING, (errmsg("EM had no training pairs: no pair of records is alike in enough "
                                  "of the fields to be taken for a match"),
-                          errhint("Compare more fields, or leave keys out.")));
+                          errhint(has_keys ? "Compare more fields, or leave keys out."
+                                           : "Compare more fields.")));
     else if (convergence.converged)
         ereport(NOTICE, (errmsg("EM converged after %u iterations: %s", convergence.iterations,
                                 base_of(estimate))));
@@ -321,7 +323,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     work->read();
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());
-    report(work->estimate);
+    report(work->estimate, !work->rows->keys().empty());
     put_model(work->estimate.model, set);
     work->rows->release_ids();
     set.end();

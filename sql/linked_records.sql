@@ -51,6 +51,7 @@ SELECT id1, id2 FROM linked_records('SELECT * FROM people ORDER BY id DESC', 'SE
 SELECT id1, id2 FROM linked_records('SELECT * FROM (SELECT * FROM people ORDER BY random()) AS p', 'SELECT * FROM model', 4);
 SELECT id1, id2 FROM linked_records_between('SELECT * FROM people ORDER BY id DESC', 'SELECT * FROM people', 'SELECT * FROM model', 7);
 SELECT id1, id2 FROM linked_records_between('SELECT * FROM people', 'SELECT * FROM people ORDER BY id DESC', 'SELECT * FROM model', 7);
+SELECT id1, id2 FROM linked_records_between('SELECT * FROM people', 'SELECT * FROM (SELECT * FROM people ORDER BY md5(id::text)) AS p', 'SELECT * FROM model', 7);
 -- Ids of other types
 SELECT pg_typeof(id1), id1, id2 FROM linked_records('SELECT ''p'' || id, surname, born, city FROM people', 'SELECT * FROM model', id_type => NULL::text, min_weight => 5);
 SELECT pg_typeof(id2), id1, id2
@@ -161,6 +162,8 @@ SELECT d.* FROM differences('linked_records_between(''SELECT * FROM records WHER
 SET gputext.cpu_threads = 4;
 SELECT count(*) FROM (SELECT * FROM linked_records('SELECT * FROM records', 'SELECT * FROM learned', -3) EXCEPT ALL
     SELECT * FROM linked_records('SELECT * FROM (SELECT * FROM records ORDER BY md5(id::text)) AS r', 'SELECT * FROM learned', -3)) AS d;
+-- As many pairs as are allowed, which several threads find
+SELECT count(*) FROM linked_records('SELECT * FROM records', 'SELECT * FROM learned', -20.001, max_pairs => 30111);
 RESET gputext.cpu_threads;
 -- Columns that do not fit into the memory
 CREATE TABLE long_codes AS SELECT id, repeat(md5(id::text), 100) AS code FROM generate_series(1, 2000) AS id UNION ALL SELECT 3000, repeat(md5('7'), 100);
@@ -207,7 +210,7 @@ INSERT INTO values_of_types (a, b, wider) VALUES
     -- Dates
     ('date ''2000-01-31''', 'date ''2000-03-01''', 'within 30'), ('date ''2000-01-30''', 'date ''2000-03-01''', 'within 30'), ('date ''1999-02-03''', 'date ''1999-03-02''', 'day_month_exchanged'), ('date ''1999-02-03''', 'date ''1999-03-03''', 'day_month_exchanged'),
     ('date ''1969-12-01''', 'date ''1969-01-12''', 'day_month_exchanged'), ('date ''infinity''', 'date ''infinity''', 'within 1'),
-    ('date ''infinity''', 'date ''-infinity''', 'within 1e300'), ('date ''2000-01-01''', '1', 'within 1'), ('date ''2000-01-01''', 'timestamp ''2000-01-01''', ''),
+    ('date ''infinity''', 'date ''-infinity''', 'within 1e300'), ('date ''-infinity''', 'date ''2000-01-01''', 'within 1e10'), ('date ''2000-01-01''', '1', 'within 1'), ('date ''2000-01-01''', 'timestamp ''2000-01-01''', ''),
     -- Arrays are sets.
     ('ARRAY[1, 2, 2]', 'ARRAY[2, 1]', ''), ('ARRAY[1, 2, NULL]', 'ARRAY[[2], [1]]::bigint[]', ''), ('ARRAY[1, 2]', 'ARRAY[2, 3]::numeric[]', 'overlap >= 1'), ('ARRAY[1, 2]', 'ARRAY[2, 3]', 'overlap >= 2'),
     ('ARRAY[1, 2.50]', 'ARRAY[2.5, 1.0]', ''), ('ARRAY[0.5::real, -0]', 'ARRAY[0::float8, 0.5]', ''), ('''{}''::text[]', '''{NULL}''::varchar[]', 'overlap >= 1'),
@@ -215,10 +218,12 @@ INSERT INTO values_of_types (a, b, wider) VALUES
     ('ARRAY[1]', 'ARRAY[1::float8]', 'overlap >= 1'), ('ARRAY[1]', '1', ''), ('ARRAY[''a'']', '''a''::text', ''),
     -- All others
     ('true', 'true', ''), ('true', 'false', ''), ('md5(''a'')::uuid', 'upper(md5(''a''))::uuid', ''), ('''well''::mood', '''well''::mood', ''), ('''well''::mood', '''ill''::mood', ''),
-    ('''well''::mood', '''well''::text', ''), ('timestamp ''2000-01-01 12:00''', 'timestamp ''2000-01-01 12:00:00.000001''', ''), ('timestamptz ''2000-01-01 12:00+00''', 'timestamptz ''2000-01-01 13:00+01''', ''),
+    ('''well''::mood', '''well''::text', ''), ('''well''::mood', 'true', ''), ('timestamp ''2000-01-01 12:00''', 'timestamp ''2000-01-01 12:00:00.000001''', ''), ('timestamptz ''2000-01-01 12:00+00''', 'timestamptz ''2000-01-01 13:00+01''', ''),
     ('''{"a": 1, "b": 2}''::jsonb', '''{"b":2,"a":1}''::jsonb', ''), ('''\x00''::bytea', '''\x0000''::bytea', ''), ('ROW(1, ''a'')::place', 'ROW(1, ''a'')::place', ''), ('inet ''10.0.0.1''', 'inet ''10.0.0.1/32''', ''),
     ('interval ''1 hour''', 'interval ''60 min''', ''), ('true', 'true', 'osa <= 1'), ('1', '1', 'jaro >= 0.9'), ('1', '1', 'day_month_exchanged'), ('''a''::text', '''a''::text', 'within 2'), ('ARRAY[1]', 'ARRAY[1]', 'within 2'), ('1', '1', 'overlap >= 1');
 SELECT a, b, wider, level_of(a, b, wider) AS level FROM values_of_types ORDER BY place;
+-- Long arrays
+SELECT level_of('ARRAY(SELECT generate_series(1, 3000))', 'ARRAY(SELECT generate_series(' || b || '))', '') AS level, b FROM (VALUES ('3000, 1, -1'), ('1, 2999')) AS v (b);
 -- Keys are equal if the values are, also numbers that are compared by a distance.
 SELECT id1, id2, pattern FROM linked_records('SELECT * FROM (VALUES (1, 9007199254740993), (2, 9007199254740992), (3, 9007199254740993), (4, NULL), (5, NULL)) AS r (id, x)',
     'SELECT * FROM (VALUES (NULL, NULL, ''prior'', NULL, 0.5, 0.5), (''x'', 1, ''within 1'', false, 0.5, 0.1), (''x'', 0, ''else'', false, 0.1, 0.5)) AS m (field, level, condition, term_frequency, m, u)', keys => '{x}');

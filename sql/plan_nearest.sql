@@ -177,6 +177,24 @@ SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e
 SELECT id FROM base ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM odd ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3 OFFSET -1;
+SELECT id FROM base ORDER BY e <-> '{1,2,Infinity}' LIMIT 3;
+UPDATE odd SET e = '{1,2,-Infinity}' WHERE id = 5;
+SELECT id FROM odd WHERE id > 2 ORDER BY e <-> '{1,2,3}' LIMIT 3;
+SELECT u.id, b.* FROM odd u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 3) b WHERE u.id = 5;
+UPDATE odd SET e = '{1,2}' WHERE id = 5;
+
+-- What a vector is unpacked to takes memory for its row alone: 8 kB for each of these
+CREATE TABLE packed AS SELECT i AS id, array_fill(1::double precision, ARRAY[1000]) || (i % 10)::double precision AS d FROM generate_series(1, 10000) AS i;
+CREATE FUNCTION peak_megabytes() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::bigint / 1024$$;
+SET gputext.host_memory_limit = '8MB';
+SELECT count(*) FROM packed p, LATERAL (SELECT id FROM packed WHERE id < 20 ORDER BY d <-> p.d LIMIT 1) n WHERE p.id < 100;
+SELECT peak_megabytes() AS before \gset
+SELECT count(*) FROM packed p, LATERAL (SELECT id FROM packed WHERE id < 20 ORDER BY d <-> p.d LIMIT 1) n;
+SELECT peak_megabytes() - :before < 40 AS stays_small;
+RESET gputext.host_memory_limit;
+DROP FUNCTION peak_megabytes;
+DROP TABLE packed;
 
 -- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;

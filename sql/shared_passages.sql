@@ -20,6 +20,7 @@ SELECT substr(a.body, start1, length1) = substr(b.body, start2, length2) AS equa
 FROM shared_passages('SELECT id, body FROM mails', id_type => NULL::integer, min_length => 16)
     JOIN mails AS a ON a.id = id1 JOIN mails AS b ON b.id = id2;
 SELECT * FROM shared_passages('SELECT id, body FROM mails WHERE body IS NOT NULL', min_length => 16, fold_case => true, fold_blanks => true);
+SELECT * FROM shared_passages('SELECT id, body FROM mails WHERE body IS NOT NULL', min_length => 10, fold_blanks => true) WHERE id2 = 3;
 SELECT * FROM shared_passages('SELECT id, body FROM mails WHERE body IS NOT NULL', min_length => 6, unit => 'words', fold_case => true);
 SELECT * FROM shared_passages_between('SELECT id, body FROM mails WHERE id = 3', 'SELECT id, body FROM mails WHERE id < 3', min_length => 16);
 -- Bytes of bytea
@@ -87,7 +88,8 @@ SELECT bool_and(documents = (SELECT count(*) FROM plain WHERE strpos(body, passa
 FROM common_passages('SELECT id, body FROM plain WHERE id < 13', min_length => 9) AS c;
 
 SELECT cut_passages('abcdef', '{2,5}', '{2,9}'), cut_passages('abcdef', '{1,2}', '{3,1}'), cut_passages('abcdef', '{}', '{}'),
-    cut_passages('', '{1}', '{1}'), cut_passages('Grüße', '{3}', '{2}'), cut_passages('abc', '{-1}', '{3}'), cut_passages('abc', '{9}', '{3}');
+    cut_passages('', '{1}', '{1}'), cut_passages('Grüße', '{3}', '{2}'), cut_passages('abc', '{-1}', '{3}'), cut_passages('abc', '{9}', '{3}'),
+    cut_passages('abc', '{2}', '{2147483647}');
 
 -- ---- Errors ----
 

@@ -23,6 +23,12 @@ SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', measure =>
 SELECT * FROM similar_sets('SELECT id, body FROM notes WHERE id < 6', threshold => 0.6, shingle => 3, unit => 'characters', fold_case => true, fold_blanks => true);
 SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id = 3', 'SELECT id, body FROM notes WHERE id < 3', threshold => 5, measure => 'overlap', shingle => 1);
 
+-- In the order of ids, whatever the order in which rows are read
+CREATE VIEW shuffled AS SELECT id, body FROM notes WHERE id < 6 ORDER BY md5(id::text) OFFSET 0;
+SELECT * FROM similar_sets('TABLE shuffled', threshold => 0.4, shingle => 2);
+SELECT id1, id2, common FROM similar_sets_between('TABLE shuffled', 'SELECT id, body FROM notes WHERE id < 3', threshold => 0.4, shingle => 2);
+SELECT id1, id2, common FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 3', 'TABLE shuffled', threshold => 0.4, shingle => 2);
+
 -- ---- Arrays ----
 
 CREATE TABLE baskets (id text, items text[]);
@@ -107,6 +113,7 @@ FROM similar_sets_between('SELECT id, body FROM texts WHERE id < 40', 'SELECT id
 
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 1.1);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 'NaN');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0.5, measure => 'overlap');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', NULL::integer);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0, measure => 'overlap', idf => true);

@@ -108,7 +108,8 @@ protected:
         std::unique_lock lock(mutex_);
         ++here_;
         changed_.notify_all();
-        EXPECT_TRUE(changed_.wait_for(lock, 20s, [&] { return here_ + missing >= devices_.size(); }));
+        EXPECT_TRUE(
+            changed_.wait_for(lock, 20s, [&] { return here_ + missing >= devices_.size(); }));
     }
     /// Until this is so, or 20 seconds.
     template <class Condition>

@@ -68,7 +68,8 @@ public:
         std::vector<std::set<std::uint32_t>> linked(distinct_);
         ProbedClusters clusters;
         Execution execution(2);
-        if (layer == 0 && distinct_ > parameters_.exact_rows) {
+        if (layer == 0 && distinct_ > parameters_.exact_rows &&
+            parameters_.metric != Metric::inner_product) {
             EXPECT_TRUE(clusters.set(values_, parameters_.simd, execution).ok());
             auto probed =
                 clusters.nearest(values_, std::min(ProbedClusters::probes, clusters.size()),
@@ -217,6 +218,24 @@ TEST(HnswBuilder, ProbesClustersOfManyRows) {
     // Smaller blocks of the first rows make no difference, nor does the number of threads.
     parameters.block_rows = 300;
     expect_defined(build(parameters, values.vectors(), {}, 1), parameters, values.vectors());
+    // By inner product the nearest row may be in any cluster.
+    parameters.metric = Metric::inner_product;
+    expect_defined(build(parameters, values.vectors()), parameters, values.vectors());
+}
+
+// The sample is of all rows, not of the first ones.
+TEST(ProbedClusters, AreOfRowsEverywhere) {
+    constexpr std::size_t rows = 2 * ProbedClusters::sample;
+    std::vector<float> values(rows);
+    for (std::size_t row = 0; row < rows; ++row)
+        values[row] = static_cast<float>(row < rows / 2 ? row : 1'000'000 + row);
+    const Vectors vectors{ElementType::float32, rows, 1, values.data(), {}, {}};
+    Execution execution(2);
+    ProbedClusters clusters;
+    ASSERT_TRUE(clusters.set(vectors, best_simd(), execution).ok());
+    std::set<std::uint16_t> later;
+    for (std::size_t row = rows / 2; row < rows; ++row) later.insert(clusters.cluster_of(row));
+    EXPECT_GT(later.size(), clusters.size() / 4);
 }
 
 // Stretches and leaves of a block, which are of thousands of rows

@@ -8,6 +8,7 @@
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
+#include "tests/support/words_of_one_hash.hpp"
 
 namespace gputext {
 namespace {
@@ -37,6 +38,7 @@ struct Case {
     std::vector<std::string> documents;
     SharedWindowsParameters parameters;
 
+    Case() = default;
     explicit Case(RandomNames& random) {
         const std::size_t letters = 1 + random.below(random.below(2) == 0 ? 2 : 8);
         const std::size_t longest = random.below(4) == 0 ? 120 : 25;
@@ -137,7 +139,24 @@ TEST(SharedPassages, AreThoseOfTheDefinitionOnRandomDocuments) {
         ASSERT_TRUE(counted.ok());
         EXPECT_TRUE(counted->passages.empty());
         EXPECT_EQ(counted->count, expected.size());
+        EXPECT_EQ(pairs_of(texts, one, 2, expected.size())->passages.size(), expected.size());
     }
+}
+
+// Windows of one hash that overlap, and whose last halves are equal
+TEST(SharedPassages, TellWindowsOfOneHashApart) {
+    // Parts of half the length have different ones.
+    const auto [word, other] = testing::words_of_one_hash(1024);
+    Case one;
+    one.documents = {word + other + other, "x" + other + other};
+    one.parameters.length = 2048;
+    const DocumentTexts documents(one.documents);
+    const PassageTexts texts = texts_of(documents);
+    const Result<PassagePairs> found = pairs_of(texts, one, 1);
+    ASSERT_TRUE(found.ok());
+    ASSERT_EQ(found->count, 1u);
+    EXPECT_EQ(found->passages[0].first_symbol, 1024u);
+    EXPECT_EQ(found->passages[0].symbols, 2048u);
 }
 
 /// For each document, which windows stand in so many others.

@@ -27,6 +27,12 @@ TEST(Comparison, IsReadAsItIsWritten) {
     EXPECT_EQ(text_of(read->condition(1)), "overlap >= 2");
 }
 
+TEST(Comparison, HasLimitsUpToTheLast) {
+    for (const char* text : {"jaro >= 0", "jaro >= 1", "edit_rate <= 1", "overlap >= 1",
+                             "levenshtein <= 1000000000", "within 99.999 percent"})
+        EXPECT_TRUE(read_condition(text).ok()) << text;
+}
+
 TEST(Comparison, HasNamesAsSqlHasThem) {
     EXPECT_EQ(read_comparison("\"First \"\"given\"\" name\": exact")->field,
               "First \"given\" name");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "cpp/records/value_levels.hpp"
@@ -66,14 +67,15 @@ struct PlainMaximization {
     }
 };
 
-/// Persons, a third of whom come twice, the second time with errors.
+/// Persons, and behind them those who come twice, a third, with errors; some of these a third time.
 struct People {
     PlainField name{FieldKind::text}, city{FieldKind::text}, birth{FieldKind::number};
     std::vector<MatchedPair> matches;
     std::size_t rows = 0;
 
-    People(RandomNames& random, std::size_t persons) {
+    People(RandomNames& random, std::size_t persons, bool thrice = false) {
         const std::vector<std::string> cities = {"berlin", "bonn", "bremen", "jena", "kiel", "ulm"};
+        std::vector<std::function<void()>> copies;
         for (std::size_t person = 0; person < persons; ++person) {
             std::string who;
             for (int i = 0; i < 8; ++i) who += static_cast<char>('a' + random.below(26));
@@ -84,9 +86,15 @@ struct People {
             if (random.below(4) == 0) who[random.below(8)] = 'x';
             if (random.below(8) == 0) where = cities[random.below(cities.size())];
             if (random.below(10) == 0) ++when;
-            matches.emplace_back(rows - 1, rows);
-            append(who, where, when, random);
+            const bool again = thrice && random.below(2) == 0;
+            copies.push_back([=, this, &random] {
+                for (int copy = 0; copy <= again; ++copy) {
+                    matches.emplace_back(person, rows);
+                    append(who, where, when + copy, random);
+                }
+            });
         }
+        for (const auto& copy : copies) copy();
     }
 
     std::vector<FieldValues> values() const {
@@ -121,10 +129,13 @@ private:
 
 TEST(ModelEstimate, IsThatOfThePlainComputation) {
     RandomNames random;
-    for (std::size_t round = 0; round < testing::rounds<std::size_t>(4); ++round) {
-        const People people(random, 150);
+    const std::size_t rounds = std::max<std::size_t>(2, testing::rounds<std::size_t>(4));
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const bool two_tables = round % 2 == 1;
+        const People people(random, 150, true);
         const std::vector<FieldValues> values = people.values();
-        const Records records{values, people.rows, false, 0};
+        const std::size_t split = 150;  // more than half
+        const Records records{values, people.rows, two_tables, split};
         EstimateParameters parameters;
         parameters.maximization.most_iterations = 7;
         parameters.maximization.tolerance = -1;  // never reached
@@ -141,13 +152,15 @@ TEST(ModelEstimate, IsThatOfThePlainComputation) {
         for (std::size_t f = 0; f < 3; ++f)
             levels[f].resize(model.fields[f].comparison.conditions.size() + 1);
         for (std::size_t a = 0; a < people.rows; ++a)
-            for (std::size_t b = a + 1; b < people.rows; ++b)
+            for (std::size_t b = a + 1; b < people.rows; ++b) {
+                if (two_tables && (a >= split || b < split)) continue;
                 for (std::size_t f = 0; f < 3; ++f) {
                     const int level = plain_level(model.fields[f].comparison, *fields[f], a, b);
                     all[{a, b}].push_back(level);
                     if (level >= 0) ++levels[f][static_cast<std::size_t>(level)];
                 }
-        model.prior = 1 / static_cast<double>(people.rows);
+            }
+        model.prior = 1 / static_cast<double>(two_tables ? split : people.rows);
         const auto set_u = [&](const std::vector<std::vector<long double>>& matches, auto set) {
             for (std::size_t f = 0; f < 3; ++f) {
                 std::vector<long double> left;
@@ -284,6 +297,26 @@ TEST(ModelEstimate, DoesNotDependOnThreads) {
     }
     EXPECT_EQ(answers[0], answers[1]);
     EXPECT_EQ(answers[0], answers[2]);
+}
+
+// Of which there are so many that memory is taken for them twice
+TEST(ModelEstimate, CountsTheMemoryOfTrainingPairs) {
+    PlainField field(FieldKind::text);
+    for (int i = 0; i < 500; ++i) field.append(PlainValue{string_of("a"), 0, {}});
+    for (int i = 0; i < 500; ++i)
+        field.append(PlainValue{string_of(("b" + std::to_string(i)).c_str()), 0, {}});
+    std::vector<FieldValues> values;
+    values.push_back(field.values());
+    LinkageModel start;
+    start.fields.push_back({*read_comparison("name: exact"), false, {}});
+    EstimateParameters parameters;
+    parameters.training_weight = -20;
+    parameters.memory_limit = std::size_t{1} << 20;
+    Execution execution(1);
+    EXPECT_EQ(estimate_model(start, {values, 1000, false, 0}, parameters, execution)
+                  .status()
+                  .code(),
+              ErrorCode::memory_limit);
 }
 
 TEST(ModelEstimate, NeedsSomethingToCompare) {

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 
+#include "cpp/records/detail/search_cuts.hpp"
 #include "cpp/records/value_levels.hpp"
 #include "tests/support/random_records.hpp"
 #include "tests/support/test_size.hpp"
@@ -16,6 +19,7 @@ namespace {
 
 using testing::plain_level;
 using testing::PlainField;
+using testing::PlainValue;
 using testing::RandomNames;
 using testing::RandomRecords;
 
@@ -116,9 +120,17 @@ TEST(RecordPairs, AreThoseOfTheDefinitionOnRandomRecords) {
     std::uint64_t left_out = 0, pairs = 0;
     const std::size_t cases = testing::rounds<std::size_t>(testing::kSanitized ? 60 : 400);
     for (std::size_t i = 0; i < cases; ++i) {
-        const Case one(random, random.below(random.below(10) == 0 ? 300 : 60),
-                       1 + random.below(random.below(8) == 0 ? 9 : 4));
-        const Pairs expected = one.expected();
+        Case one(random, random.below(random.below(10) == 0 ? 300 : 60),
+                 1 + random.below(random.below(8) == 0 ? 9 : 4));
+        Pairs expected = one.expected();
+        // The weight of a pair, which bounds reach by sums in another order
+        if (!expected.empty() && random.below(2) == 0) {
+            one.parameters.min_weight =
+                std::next(expected.begin(),
+                          static_cast<std::ptrdiff_t>(random.below(expected.size())))
+                    ->second.first;
+            expected = one.expected();
+        }
         PairSearchReport report;
         EXPECT_EQ(one.found(1 + static_cast<unsigned>(random.below(3)), report), expected)
             << "case " << i;
@@ -144,6 +156,87 @@ TEST(RecordPairs, EndWhenStopped) {
               ErrorCode::cancelled);
 }
 
+/// Records of one field, with so many names in turn.
+std::vector<FieldValues> named_records(std::size_t rows, std::size_t names) {
+    PlainField field(FieldKind::text);
+    for (std::size_t i = 0; i < rows; ++i)
+        field.append(PlainValue{{static_cast<std::uint32_t>('0' + i % names)}, 0, {}});
+    std::vector<FieldValues> values;
+    values.push_back(field.values());
+    return values;
+}
+
+/// Whose weights are -3.2 and 3.2.
+LinkageModel model_of_names() {
+    LinkageModel model;
+    model.prior = 0.1;
+    model.fields.push_back({*read_comparison("name: exact"), false, {{0.1, 0.9}, {0.9, 0.1}}});
+    return model;
+}
+
+// Within parts of a large block that a key leads to, the name leads on.
+TEST(RecordPairs, OfPartsOfABlockAreAllFound) {
+    constexpr std::size_t kRows = 200, kNames = 50;
+    const std::vector<FieldValues> values = named_records(kRows, kNames);
+    const std::vector<std::uint32_t> key(kRows, 0);
+    const RecordKey keys[] = {key};
+    PairSearchParameters parameters;
+    parameters.min_weight = -1;
+    parameters.keys = keys;
+    parameters.few_pairs = 5;
+    parameters.task_pairs = 500;
+    Execution execution(2);
+    PairSearchReport report;
+    std::atomic<std::size_t> taken{0};
+    EXPECT_TRUE(find_record_pairs(
+                    model_of_names(), {values, kRows, false, 0}, parameters, execution,
+                    [&](const FoundPair&, unsigned) {
+                        ++taken;
+                        return Status();
+                    },
+                    report)
+                    .ok());
+    EXPECT_EQ(taken, kNames * 6);
+    EXPECT_LT(report.looked_at, kRows * (kRows - 1) / 2);
+}
+
+TEST(RecordPairs, CombineKeysOfRecordsWithoutNulls) {
+    PlainField a(FieldKind::text), b(FieldKind::text);
+    for (const bool null : {false, true, false, false}) {
+        a.append(null ? std::nullopt : std::optional(PlainValue{{'x'}, 0, {}}));
+        b.append(PlainValue{{'y'}, 0, {}});
+    }
+    const FieldValues first = a.values(), second = b.values();
+    const FieldValues* const both[] = {&first, &second};
+    const FieldValues* const reversed[] = {&second, &first};
+    for (const auto& fields : {both, reversed}) {
+        const std::vector<std::uint32_t> key = *combined_key(std::span(fields, 2), {});
+        EXPECT_EQ(key, (std::vector<std::uint32_t>{0, kNullValue, 0, 0}));
+    }
+}
+
+// In the midst of a block: not when it has been compared to its end
+TEST(RecordPairs, EndSoonWhenStopped) {
+    constexpr std::size_t kRows = 2000;
+    const std::vector<FieldValues> values = named_records(kRows, 1);
+    const LinkageModel model = model_of_names();
+    PairSearchParameters parameters;
+    parameters.min_weight = -1000;
+    Execution execution(1);
+    PairSearchReport report;
+    std::size_t taken = 0;
+    EXPECT_EQ(find_record_pairs(
+                  model, {values, kRows, false, 0}, parameters, execution,
+                  [&](const FoundPair&, unsigned) {
+                      if (taken++ == 0) execution.request_stop();
+                      return Status();
+                  },
+                  report)
+                  .code(),
+              ErrorCode::cancelled);
+    EXPECT_LE(taken, kRows);
+}
+
 TEST(RecordPairs, PassErrorsOfTheirTakerOn) {
     RandomNames random;
     Case one(random, 100, 2);
@@ -158,6 +251,63 @@ TEST(RecordPairs, PassErrorsOfTheirTakerOn) {
                   [&](const FoundPair&, unsigned) { return full; }, report)
                   .code(),
               ErrorCode::memory_limit);
+}
+
+// ---- Cuts ----
+
+TEST(SearchCuts, AddUpToNoMoreThanAPairMayLack) {
+    RandomNames random;
+    for (int round = 0; round < 300; ++round) {
+        std::vector<FieldEvents> fields(1 + random.below(4));
+        for (FieldEvents& field : fields) {
+            for (std::size_t n = random.below(5); n > 0; --n)
+                field.events.push_back({static_cast<double>(random.below(60)) / 7,
+                                        static_cast<double>(random.below(100)),
+                                        random.below(2) == 0});
+            field.least = static_cast<double>(random.below(3)) / 9;
+        }
+        const double sum = static_cast<double>(random.below(80)) / 3;
+        const auto cuts = choose_cuts(fields, sum, 1e9);
+        if (!cuts) continue;
+        EXPECT_LE(std::accumulate(cuts->begin(), cuts->end(), 0.0), sum + 1e-9);
+        for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_GE((*cuts)[i], fields[i].least);
+    }
+}
+
+// Else pairs with a null in each field, which weighs 0, would be above all cuts and come from none.
+TEST(SearchCuts, AreNotBelowTheWeightOfANull) {
+    const std::vector<FieldValues> values = named_records(4, 2);
+    const LinkageModel model = model_of_names();
+    const Result<ValueLevels> levels = ValueLevels::of(model.fields[0].comparison, values[0], {});
+    ASSERT_TRUE(levels.ok());
+    const FieldWeights weights(model.fields[0], values[0]);
+    EXPECT_EQ(events_of(*levels, model.fields[0], weights, {values, 4, false, 0}).least, 0);
+}
+
+// ---- Values ----
+
+TEST(FieldValues, HaveOneZero) {
+    PlainField field(FieldKind::number);
+    for (const double number : {0.0, -0.0}) field.append(PlainValue{{}, number, {}});
+    EXPECT_EQ(field.values().count(), 1u);
+}
+
+TEST(SimilarValues, AreListedOnceThoughTheyAreSimilarTwice) {
+    using namespace std::chrono;
+    PlainField field(FieldKind::date);
+    for (const year_month_day day : {1999y / February / 3, 1999y / March / 2})
+        field.append(PlainValue{
+            {}, static_cast<double>(sys_days{day}.time_since_epoch().count()), {}});
+    const FieldValues values = field.values();
+    const FieldComparison comparison =
+        *read_comparison("born: exact, day_month_exchanged, within 31");
+    const Result<ValueLevels> levels = ValueLevels::of(comparison, values, {});
+    ASSERT_TRUE(levels.ok());
+    Execution execution(1);
+    SimilarValues found;
+    ASSERT_TRUE(levels->similar(0, 2, 1, 100, execution, found).ok());
+    EXPECT_EQ(found.values, (std::vector<std::uint32_t>{1, 0}));
+    EXPECT_EQ(found.levels, (std::vector<std::int8_t>{2, 2}));
 }
 
 // ---- Counts of levels ----

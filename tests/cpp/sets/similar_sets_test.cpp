@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -14,6 +13,7 @@
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
+#include "tests/support/words_of_one_hash.hpp"
 
 namespace gputext {
 namespace {
@@ -149,6 +149,8 @@ TEST(SimilarSets, AreThoseOfTheDefinitionOnRandomSets) {
         ASSERT_TRUE(counted.ok());
         EXPECT_TRUE(counted->pairs.empty());
         EXPECT_EQ(counted->count, expected.size());
+        parameters.most_pairs = expected.size();
+        EXPECT_EQ(similar_sets(collection, parameters, execution)->pairs.size(), expected.size());
     }
 }
 
@@ -291,21 +293,21 @@ TEST(ShingleSets, TakeNoMoreMemoryThanAllowed) {
     EXPECT_EQ(error({text, std::string(100000, '=')}, 1 << 10), ErrorCode::ok);
 }
 
-/// Polynomials modulo a power of two have the same value for a Thue-Morse word and for the one with
-/// its letters exchanged.
 TEST(ShingleSets, TellShinglesOfOneHashApart) {
     constexpr std::size_t kLength = 2048;
-    std::string word, other;
-    for (unsigned i = 0; i < kLength; ++i) {
-        word += std::popcount(i) % 2 == 0 ? 'a' : 'b';
-        other += std::popcount(i) % 2 == 0 ? 'b' : 'a';
-    }
+    const auto [word, other] = testing::words_of_one_hash(kLength);
     const SetCollection sets =
         shingles_of({word + "x" + other + "x" + word, other, word + "y" + other}, kLength);
     EXPECT_EQ(sets.sizes, (std::vector<std::uint32_t>{2 * kLength + 2, 1, kLength + 2}));
     EXPECT_EQ(sets[0].size(), 2u);
     EXPECT_EQ(sets[1].size(), 1u);
     EXPECT_EQ(sets[2].size(), 2u);
+    // The shingle before the last one has been there before, and the last symbols are equal.
+    const std::string text = "q" + other + "y" + word + "xq" + other + "x";
+    std::set<std::string> different;
+    for (std::size_t at = 0; at + kLength + 1 <= text.size(); ++at)
+        different.insert(text.substr(at, kLength + 1));
+    EXPECT_EQ(shingles_of({text, text}, kLength + 1).sizes[0], different.size());
 }
 
 }  // namespace

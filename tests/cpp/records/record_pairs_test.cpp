@@ -234,7 +234,7 @@ TEST(RecordPairs, EndSoonWhenStopped) {
                   report)
                   .code(),
               ErrorCode::cancelled);
-    EXPECT_LE(taken, kRows);
+    EXPECT_LT(taken, kRows * kRows / 8);  // of the half
 }
 
 TEST(RecordPairs, PassErrorsOfTheirTakerOn) {

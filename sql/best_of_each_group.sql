@@ -31,7 +31,7 @@ INSERT INTO redirects SELECT -1, id FROM members WHERE (product, nth) = (2, 3);
 -- What is to come of it, from the groups that are known
 CREATE TABLE wanted AS
 SELECT m.id AS old_id, first_value(m.id) OVER best AS kept_id, row_number() OVER best AS rank, p.price, p.stock, p.tags
-FROM members AS m JOIN products AS p USING (id) WINDOW best AS (PARTITION BY m.product ORDER BY p.verified DESC, p.updated DESC, p.id);
+FROM members AS m JOIN products AS p USING (id) WINDOW best AS (PARTITION BY m.product ORDER BY p.verified DESC NULLS LAST, p.updated DESC NULLS LAST, p.id);
 CREATE TABLE wanted_favorites AS SELECT DISTINCT customer, kept_id FROM favorites JOIN wanted ON old_id = product_id;
 CREATE TABLE wanted_prices AS SELECT day, kept_id FROM prices JOIN wanted ON old_id = "of product";
 
@@ -42,7 +42,7 @@ CREATE TEMPORARY TABLE merged ON COMMIT DROP AS
 SELECT g.id AS old_id, first_value(g.id) OVER best AS kept_id, row_number() OVER best AS rank
 FROM near_duplicate_groups('SELECT id, description FROM products ORDER BY id', threshold => 0.05) AS g JOIN products AS p USING (id)
 WHERE g.group_size > 1
-WINDOW best AS (PARTITION BY g.group_id ORDER BY p.verified DESC, p.updated DESC, p.id);
+WINDOW best AS (PARTITION BY g.group_id ORDER BY p.verified DESC NULLS LAST, p.updated DESC NULLS LAST, p.id);
 ANALYZE merged;
 
 DO $$ BEGIN PERFORM FROM products JOIN merged ON id = old_id WHERE rank > 1 FOR UPDATE OF products; END $$;

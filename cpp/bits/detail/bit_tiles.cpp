@@ -58,7 +58,7 @@ std::size_t find_portable(const Wanted& wanted, CommonOnes* found) {
 #ifdef GPUTEXT_X86
 
 /// Ones of each byte: of its halves, looked up.
-GPUTEXT_TARGET_AVX2 [[gnu::always_inline]] inline __m256i ones_of_bytes(__m256i bytes) {
+[[gnu::always_inline]] GPUTEXT_TARGET_AVX2 inline __m256i ones_of_bytes(__m256i bytes) {
     const __m256i ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2,
                                           1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
     const __m256i half = _mm256_set1_epi8(15);

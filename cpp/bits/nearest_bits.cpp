@@ -48,17 +48,9 @@ struct Search {
 
     /// Adds the lists of these queries.
     Status put(std::vector<std::uint32_t> of_queries, std::span<NearestList> lists) const {
-        const Stop stop = execution.stop();
         Neighbors found;
         found.begins.push_back(0);
-        for (NearestList& list : lists) {
-            if (!list.sort(stop)) return Status::cancelled();
-            for (const FoundItem& neighbor : list.found()) {
-                found.items.push_back(neighbor.item);
-                found.distances.push_back(neighbor.distance);
-            }
-            found.begins.push_back(found.items.size());
-        }
+        if (!append_sorted(lists, execution.stop(), found)) return Status::cancelled();
         const std::lock_guard lock(answers_mutex);
         answers.add(std::move(of_queries), std::move(found));
         return {};
@@ -79,8 +71,8 @@ public:
         : search_(search),
           order_(order),
           tiles_(tiles),
-          block_(std::max<std::size_t>(
-              1, kBlockBytes / (BitTiles::tile_places * 8 * std::max<std::size_t>(1, tiles.words()))) *
+          block_(std::max<std::size_t>(1, kBlockBytes / (BitTiles::tile_places * 8 *
+                                                         std::max<std::size_t>(1, tiles.words()))) *
                  BitTiles::tile_places),
           found_(block_) {}
 
@@ -115,9 +107,9 @@ private:
                 const std::size_t least =
                     least_common(metric, queries[i].ones, group.ones, lists[i].limit());
                 if (least == kTooMany) continue;
-                const std::size_t found = tiles_.find(
-                    rows_.data() + i * tiles_.words(), begin, end,
-                    static_cast<std::uint32_t>(least), search_.parameters.simd, found_.data());
+                const std::size_t found = tiles_.find(rows_.data() + i * tiles_.words(), begin, end,
+                                                      static_cast<std::uint32_t>(least),
+                                                      search_.parameters.simd, found_.data());
                 for (const CommonOnes& near : std::span(found_).first(found)) {
                     const std::uint32_t item = order_.numbers[near.place];
                     if (item == kNoRow) continue;
@@ -153,16 +145,16 @@ Status search_tiles(const Search& search, std::span<const std::uint32_t> queries
     for (const OnesGroup& group : query_order.groups)
         for (std::uint32_t place = group.begin; place < group.end; ++place)
             ordered.push_back({query_order.numbers[place], group.ones});
-    const std::size_t together = std::clamp<std::size_t>(
-        ordered.size() / (4 * execution.threads()), 1, kMostTogether);
+    const std::size_t together =
+        std::clamp<std::size_t>(ordered.size() / (4 * execution.threads()), 1, kMostTogether);
     const std::size_t batches = (ordered.size() + together - 1) / together;
     execution.begin_phase("comparing bits", batches);
     std::vector<std::optional<TileSearch>> workers(execution.threads());
     return execution.parallel_for(batches, [&](std::size_t batch, unsigned worker) {
         if (!workers[worker]) workers[worker].emplace(search, order, tiles);
         const std::size_t begin = batch * together;
-        return workers[worker]->run(
-            std::span<const Query>(ordered).subspan(begin, std::min(together, ordered.size() - begin)));
+        return workers[worker]->run(std::span<const Query>(ordered).subspan(
+            begin, std::min(together, ordered.size() - begin)));
     });
 }
 
@@ -176,11 +168,11 @@ Status compare(const Search& search, std::uint32_t query, std::span<const std::u
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (i % kFewPairs == 0 && stop()) return Status::cancelled();
         const std::uint32_t item = items[i];
-        GPUTEXT_TRY(search.add(
-            query, item,
-            bit_distance(search.parameters.metric, ones, count_ones(search.items, item),
-                         common_ones(search.queries, query, search.items, item)),
-            list));
+        GPUTEXT_TRY(
+            search.add(query, item,
+                       bit_distance(search.parameters.metric, ones, count_ones(search.items, item),
+                                    common_ones(search.queries, query, search.items, item)),
+                       list));
     }
     return {};
 }
@@ -195,9 +187,9 @@ Status search_few_queries(const Search& search, std::span<const std::uint32_t> q
         std::vector<NearestList> lists(execution.threads(), search.new_list());
         GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t step, unsigned worker) {
             const std::size_t begin = step * kItemsOfStep;
-            return compare(
-                search, query, items.subspan(begin, std::min(kItemsOfStep, items.size() - begin)),
-                lists[worker]);
+            return compare(search, query,
+                           items.subspan(begin, std::min(kItemsOfStep, items.size() - begin)),
+                           lists[worker]);
         }));
         for (std::size_t other = 1; other < lists.size(); ++other)
             for (const FoundItem& found : lists[other].found())

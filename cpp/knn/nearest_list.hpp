@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "cpp/base/memory_budget.hpp"
@@ -79,5 +80,18 @@ private:
     MemoryBudget* budget_;
     std::vector<FoundItem> found_;  // a heap, the farthest first, where there is a k
 };
+
+/// Appends the neighbors of as many queries. False when stopped.
+inline bool append_sorted(std::span<NearestList> lists, Stop stop, Neighbors& neighbors) {
+    for (NearestList& list : lists) {
+        if (!list.sort(stop)) return false;
+        for (const FoundItem& found : list.found()) {
+            neighbors.items.push_back(found.item);
+            neighbors.distances.push_back(found.distance);
+        }
+        neighbors.begins.push_back(neighbors.items.size());
+    }
+    return true;
+}
 
 }  // namespace gputext

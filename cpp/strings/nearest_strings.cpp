@@ -88,18 +88,10 @@ struct Search {
 
     /// Adds the lists of these queries.
     Status put(std::vector<std::uint32_t> of_queries, std::vector<NearestList>& lists) const {
-        const Stop stop = execution.stop();
         Neighbors found;
         found.begins.reserve(of_queries.size() + 1);
         found.begins.push_back(0);
-        for (NearestList& list : lists) {
-            if (!list.sort(stop)) return Status::cancelled();
-            for (const FoundItem& neighbor : list.found()) {
-                found.items.push_back(neighbor.item);
-                found.distances.push_back(neighbor.distance);
-            }
-            found.begins.push_back(found.items.size());
-        }
+        if (!append_sorted(lists, execution.stop(), found)) return Status::cancelled();
         const std::lock_guard lock(answers_mutex);
         answers.add(std::move(of_queries), std::move(found));
         return {};

@@ -1,7 +1,10 @@
 """The corpora's files: where they lie, how they are written and read."""
 
 import hashlib
+import lzma
 import pathlib
+import random
+import string
 import struct
 
 BENCH_BUILD = pathlib.Path(__file__).resolve().parent.parent / "build" / "bench"
@@ -62,3 +65,17 @@ def read_file(path):
         bodies.append(data[position : position + length])
         position += length
     return bodies
+
+
+def word_lines(path, seed=1):
+    """The lines of a file of words, compressed by xz or not. Of "-" those of made words by Zipf's law, without end: for more text than there is to be had."""
+    if path != "-":
+        with (lzma.open if path.endswith(".xz") else open)(path, "rt", encoding="utf-8") as file:
+            yield from file
+        return
+    letters = random.Random(48)
+    # Frequent words are short, as in a language.
+    words = ["".join(letters.choices(string.ascii_lowercase, k=2 + rank.bit_length() // 3)) for rank in range(200000)]
+    chance, most = random.Random(seed).random, len(words)
+    while True:
+        yield " ".join([words[int(most ** chance())] for _ in range(1000)])

@@ -1,17 +1,19 @@
 """Corpora, oracle and peers of shared passages.
 
-usage: passages.py posts WORDS.txt[.xz] COUNT OUT.bin    posts with quotes and signatures, from a fixed seed
-       passages.py lines WORDS.txt[.xz] COUNT            lines of an id and a text of 16 words for COPY, one of ten with the most of one before it
+usage: passages.py posts WORDS COUNT OUT.bin             posts with quotes and signatures, from a fixed seed
+       passages.py lines WORDS COUNT FIRST               lines of an id from FIRST and a text of 16 words for COPY, one of ten with the most of one before it
        passages.py rows DOCUMENTS.bin                    lines of an id and a text for COPY
        passages.py oracle FOLDER                         of the .bin files of FOLDER; psql leads to the server
        passages.py suffix_array DOCUMENTS.bin LENGTH     coverage by a suffix array
        passages.py winnowing DOCUMENTS.bin LENGTH COUNT  copydetect on the first documents
        passages.py difflib DOCUMENTS.bin LENGTH COUNT    difflib on random pairs
+
+WORDS is a file of words, compressed by xz or not; - for made words.
 """
 
+import collections
 import itertools
 import json
-import lzma
 import random
 import re
 import subprocess
@@ -22,7 +24,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from documents import COPY_ESCAPES, read_file
+from documents import COPY_ESCAPES, read_file, word_lines
 
 # ---- Posts ----
 
@@ -35,9 +37,7 @@ THREADS = 500
 def posts(words, count, out):
     """Lines of 70 characters, a header, own paragraphs, of an answer one to three quotes of which each line begins with "> ", and the signature of the author."""
     source = random.Random(48)
-    opened = lzma.open if words.endswith(".xz") else open
-    with opened(words, "rt", encoding="utf-8") as file:
-        stream = iter([word for line in file for word in line.split()])
+    stream = (word for line in word_lines(words) for word in line.split())
     own_words = lambda number: [word for word, _ in zip(stream, range(number))]
     authors = []
     for _ in range(AUTHORS):
@@ -63,19 +63,17 @@ def posts(words, count, out):
     print(f"{out}: {count} posts, {sum(map(len, bodies))} bytes")
 
 
-def lines(path, count):
-    source = random.Random(48)
-    opened = lzma.open if path.endswith(".xz") else open
-    recent = []
-    with opened(path, "rt", encoding="utf-8") as file:
-        stream = (word for line in file for word in line.split())
-        for number in range(1, count + 1):
-            if number % 10 == 0:
-                words = [*itertools.islice(stream, 4), *source.choice(recent)[:12]]
-            else:
-                words = list(itertools.islice(stream, 16))
-            recent = [*recent[-999:], words]
-            sys.stdout.write(f"{number}\t{' '.join(words)}\n")
+def lines(path, count, first):
+    source = random.Random(48 + first)
+    stream = (word for line in word_lines(path, first) for word in line.split())
+    recent = collections.deque(maxlen=1000)
+    for number in range(count):
+        if number % 10 == 9:
+            words = [*itertools.islice(stream, 4), *source.choice(recent)[:12]]
+        else:
+            words = list(itertools.islice(stream, 16))
+        recent.append(words)
+        sys.stdout.write(f"{first + number}\t{' '.join(words)}\n")
 
 
 def rows(path):
@@ -357,9 +355,8 @@ def difflib(path, length, count):
 
 
 def main():
-    commands = {"posts": lambda words, count, out: posts(words, int(count), out), "rows": rows, "lines": lambda words, count: lines(words, int(count)),
-                "oracle": oracle,
-                "suffix_array": suffix_array, "winnowing": winnowing, "difflib": difflib}
+    commands = {"posts": lambda words, count, out: posts(words, int(count), out), "rows": rows, "oracle": oracle,
+                "lines": lambda words, count, first: lines(words, int(count), int(first)), "suffix_array": suffix_array, "winnowing": winnowing, "difflib": difflib}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])

@@ -1,19 +1,23 @@
 """Texts, baskets and peers of similar sets.
 
-usage: similar_sets.py rows WORDS.txt[.xz] KIND COUNT    lines for COPY, from a fixed seed: texts, long, short, baskets (without WORDS' text)
-       similar_sets.py peer NAME TEXTS THRESHOLD PAIRS   the pairs of a peer, and how many of PAIRS, lines of two ids, it finds
+usage: similar_sets.py rows WORDS KIND COUNT [FIRST]       lines for COPY, from a fixed seed: texts, long, short, baskets (without WORDS' text); ids from FIRST (1)
+       similar_sets.py peer NAME TEXTS THRESHOLD PAIRS     the pairs of a peer, and how many of PAIRS, lines of two ids, it finds
 
-Texts are windows of 60 words of a text, each fifth one a version of one of the 1,000 before it with one to six edits of words; long ones have 200
+WORDS is a file of words, compressed by xz or not; - for made words. Texts are windows of 60 words of a text, each fifth one a version of one of the 1,000 before it with one to six edits of words; long ones have 200
 words; half of the short ones are 20 words of a long one, every second of these with another word in the middle. Baskets have up to 20 of 20,000 items by Zipf's law, each
 fifth one a version.
 """
 
+import collections
 import itertools
-import lzma
 import random
 import re
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from documents import word_lines
 
 WORD = re.compile(r"[A-Za-z0-9\u0080-\U0010ffff]+")
 SHINGLE = 5
@@ -22,11 +26,9 @@ PERMUTATIONS = 128
 # ---- Texts ----
 
 
-def word_stream(path):
-    opened = lzma.open if path.endswith(".xz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield from WORD.findall(line)
+def word_stream(path, seed):
+    for line in word_lines(path, seed):
+        yield from WORD.findall(line)
 
 
 def edited(words, source, fresh):
@@ -43,10 +45,10 @@ def edited(words, source, fresh):
 
 
 def versions(count, make, fresh, source):
-    recent = []
+    recent = collections.deque(maxlen=1000)
     for number in range(count):
         one = edited(source.choice(recent), source, fresh) if number % 5 == 4 else make()
-        recent = [*recent[-999:], one]
+        recent.append(one)
         yield one
 
 
@@ -66,9 +68,9 @@ def short_texts(stream, long_count, count, source):
         yield list(itertools.islice(stream, 20))
 
 
-def rows(path, kind, count):
-    source = random.Random(48)
-    stream = word_stream(path)
+def rows(path, kind, count, first=1):
+    source = random.Random(47 + first)
+    stream = word_stream(path, first)
     if kind == "texts":
         texts = versions(count, lambda: list(itertools.islice(stream, 60)), lambda: f"word{source.randrange(10000)}", source)
     elif kind == "long":
@@ -78,7 +80,7 @@ def rows(path, kind, count):
     else:
         item = lambda: int(20000 ** source.random())
         texts = versions(count, lambda: [item() for _ in range(source.randint(5, 20))], item, source)
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(texts, first):
         sys.stdout.write(f"{number}\t{{{','.join(map(str, text))}}}\n" if kind == "baskets" else f"{number}\t{' '.join(text)}\n")
 
 
@@ -148,12 +150,13 @@ def peer(name, path, threshold, pairs):
 
 
 def main():
-    if len(sys.argv) != 6 and sys.argv[1:2] == ["peer"] or len(sys.argv) != 5 and sys.argv[1:2] != ["peer"]:
-        sys.exit(__doc__)
-    if sys.argv[1] == "peer":
-        peer(sys.argv[2], sys.argv[3], float(sys.argv[4]), sys.argv[5])
+    command, arguments = sys.argv[1:2], sys.argv[2:]
+    if command == ["peer"] and len(arguments) == 4:
+        peer(arguments[0], arguments[1], float(arguments[2]), arguments[3])
+    elif command == ["rows"] and len(arguments) in (3, 4):
+        rows(arguments[0], arguments[1], *map(int, arguments[2:]))
     else:
-        rows(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        sys.exit(__doc__)
 
 
 if __name__ == "__main__":

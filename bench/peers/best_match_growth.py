@@ -217,8 +217,8 @@ def measure_all(options):
 
 
 # Names of the lines of the picture, and what the names of their rows of the table contain
-DRAWN = {"gputext, edit rate": ["`gpu_knn`, `edit_rate`"], "gputext, trigram": ["`gpu_knn`, `trigram`"], "gputext, GPU, edit rate": ["GPU, `edit_rate`"],
-         "gputext, GPU, trigram": ["GPU, `trigram`"], "rapidfuzz": ["rapidfuzz"], "StringZilla": ["StringZilla"], "DuckDB": ["DuckDB"],
+DRAWN = {"gputext, edit rate": ["`gpu_knn`, `edit_rate`"], "gputext, trigram": ["`gpu_knn`, `trigram`"], "GPU, edit rate": ["GPU, `edit_rate`"],
+         "GPU, trigram": ["GPU, `trigram`"], "rapidfuzz": ["rapidfuzz"], "StringZilla": ["StringZilla"], "DuckDB": ["DuckDB"],
          "sparse_dot_topn": ["sparse_dot_topn"], "pg_trgm, GIN": ["pg_trgm", "GIN"], "pg_trgm, GiST": ["pg_trgm", "GiST"]}
 
 

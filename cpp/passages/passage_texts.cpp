@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/base/vocabulary.hpp"
 
@@ -76,7 +79,11 @@ Status look_at_characters(const Documents& documents, Execution& execution, bool
 struct Part {
     std::size_t first = 0, end = 0;  // documents
     std::vector<std::uint32_t> numbers, starts, lengths;
-    Vocabulary words;  // of the numbers, if these are words
+    // If the numbers are words
+    Vocabulary words;
+    std::vector<std::uint32_t> by_hash;      // words by the first bits of their hash
+    std::vector<std::uint32_t> hash_begins;  // of those with the same bits, and the end
+    std::vector<std::uint32_t> numbers_of;   // what each word's number is in all parts
 };
 
 /// How a part is read, and what a thread keeps meanwhile.
@@ -185,6 +192,56 @@ std::uint64_t read_words(Bytes text, const CharacterLengths& lengths, PartReader
     return characters + text.size() - end_before;
 }
 
+// ---- Words of all parts ----
+
+constexpr unsigned kHashBits = 8;
+constexpr std::size_t kHashes = std::size_t{1} << kHashBits;
+
+void sort_by_hash(Part& part) {
+    const std::uint32_t count = part.words.size();
+    const auto bits_of = [&](std::uint32_t word) {
+        return Vocabulary::hash_of(part.words.term(word)) >> (32 - kHashBits);
+    };
+    std::vector<std::uint32_t>& begins = part.hash_begins;
+    begins.assign(kHashes + 1, 0);
+    for (std::uint32_t word = 0; word < count; ++word) ++begins[bits_of(word)];
+    // Ends, which become begins as places are taken from behind
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    part.by_hash.resize(count);
+    for (std::uint32_t word = count; word-- > 0;) part.by_hash[--begins[bits_of(word)]] = word;
+    part.numbers_of.resize(count);
+}
+
+/// Gives words numbers that depend on the parts alone. Threads number words of different hashes.
+Status number_words(std::vector<Part>& parts, Execution& execution) {
+    const auto words_of = [](const Part& part, std::size_t hash) {
+        return std::span(part.by_hash)
+            .subspan(part.hash_begins[hash], part.hash_begins[hash + 1] - part.hash_begins[hash]);
+    };
+    std::vector<std::uint64_t> begins(kHashes + 1);
+    execution.begin_phase("numbering words", kHashes);
+    GPUTEXT_TRY(execution.parallel_for(kHashes, [&](std::size_t hash, unsigned) -> Status {
+        Vocabulary words;
+        for (Part& part : parts) {
+            if (execution.stop_requested()) return Status::cancelled();
+            for (const std::uint32_t word : words_of(part, hash))
+                part.numbers_of[word] = words.add(part.words.term(word));
+        }
+        begins[hash + 1] = words.size();
+        return {};
+    }));
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    if (begins.back() > UINT32_MAX)
+        return {ErrorCode::memory_limit, "texts have more than 4294967295 different words"};
+    return execution.parallel_for(parts.size(), [&](std::size_t i, unsigned) -> Status {
+        for (std::size_t hash = 0; hash < kHashes; ++hash)
+            for (const std::uint32_t word : words_of(parts[i], hash))
+                parts[i].numbers_of[word] += static_cast<std::uint32_t>(begins[hash]);
+        for (std::uint32_t& number : parts[i].numbers) number = parts[i].numbers_of[number];
+        return {};
+    });
+}
+
 }  // namespace
 
 std::size_t PassageTexts::document_of(std::uint64_t symbol) const {
@@ -208,7 +265,7 @@ Status PassageTexts::index_documents(Stop stop) {
 }
 
 Place PassageTexts::place(std::size_t document, std::uint64_t first, std::uint64_t length) const {
-    if (starts_.empty()) return {first - begins_[document], length};
+    if (starts_ == nullptr) return {first - begins_[document], length};
     const std::uint64_t last = first + length - 1;
     return {starts_[first], std::uint64_t{starts_[last]} + lengths_[last] - starts_[first]};
 }
@@ -218,14 +275,13 @@ Status PassageTexts::set_narrow(const Documents& documents, Execution& execution
         characters_[d] = documents.extents[d].size;
         begins_[d + 1] = begins_[d] + characters_[d];
     }
-    bytes_.resize(begins_.back());
+    bytes_ = unwritten_pages<std::uint8_t>(begins_.back());
     const std::size_t steps = (documents.size() + kDocumentsOfStep - 1) / kDocumentsOfStep;
     execution.begin_phase("reading characters", steps);
     GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
         const std::size_t end = std::min(documents.size(), (step + 1) * kDocumentsOfStep);
         for (std::size_t d = step * kDocumentsOfStep; d < end; ++d)
-            std::ranges::copy(bytes_of(documents, d),
-                              bytes_.begin() + static_cast<std::ptrdiff_t>(begins_[d]));
+            std::ranges::copy(bytes_of(documents, d), bytes_.get() + begins_[d]);
         return {};
     }));
     return index_documents(execution.stop());
@@ -258,35 +314,27 @@ Status PassageTexts::set(const Documents& documents, const PassageForm& form, bo
                 begins_[d + 1] = part.numbers.size();
                 if (stop()) return Status::cancelled();
             }
+            if (form.unit == PassageUnit::words) sort_by_hash(part);
             return {};
         }));
-        // Words have the numbers in which they come first, whatever the parts are.
-        Vocabulary words;
-        std::vector<std::vector<std::uint32_t>> numbers_of(parts.size());
+        if (form.unit == PassageUnit::words) GPUTEXT_TRY(number_words(parts, execution));
         std::vector<std::uint64_t> begins_of;
         std::uint64_t symbols = 0;
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-            if (stop()) return Status::cancelled();
+        for (const Part& part : parts) {
             begins_of.push_back(symbols);
-            for (std::size_t d = parts[i].first; d < parts[i].end; ++d) begins_[d + 1] += symbols;
-            symbols += parts[i].numbers.size();
-            for (std::uint32_t word = 0; word < parts[i].words.size(); ++word)
-                numbers_of[i].push_back(words.add(parts[i].words.term(word)));
-            parts[i].words = Vocabulary();
+            for (std::size_t d = part.first; d < part.end; ++d) begins_[d + 1] += symbols;
+            symbols += part.numbers.size();
         }
-        numbers_.resize(symbols);
+        numbers_ = unwritten_pages<std::uint32_t>(symbols);
         if (with_places) {
-            starts_.resize(symbols);
-            lengths_.resize(symbols);
+            starts_ = unwritten_pages<std::uint32_t>(symbols);
+            lengths_ = unwritten_pages<std::uint32_t>(symbols);
         }
         GPUTEXT_TRY(execution.parallel_for(parts.size(), [&](std::size_t i, unsigned) -> Status {
-            const auto at = static_cast<std::ptrdiff_t>(begins_of[i]);
-            if (form.unit == PassageUnit::words)
-                for (std::uint32_t& number : parts[i].numbers) number = numbers_of[i][number];
-            std::ranges::copy(parts[i].numbers, numbers_.begin() + at);
+            std::ranges::copy(parts[i].numbers, numbers_.get() + begins_of[i]);
             if (with_places) {
-                std::ranges::copy(parts[i].starts, starts_.begin() + at);
-                std::ranges::copy(parts[i].lengths, lengths_.begin() + at);
+                std::ranges::copy(parts[i].starts, starts_.get() + begins_of[i]);
+                std::ranges::copy(parts[i].lengths, lengths_.get() + begins_of[i]);
             }
             parts[i] = Part();
             return {};

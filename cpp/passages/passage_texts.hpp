@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,9 +51,9 @@ public:
     std::size_t document_of(std::uint64_t symbol) const;
 
     /// Whether a symbol is a byte. Then bytes() are all of them, else numbers().
-    bool narrow() const { return numbers_.empty(); }
-    const std::uint8_t* bytes() const { return bytes_.data(); }
-    const std::uint32_t* numbers() const { return numbers_.data(); }
+    bool narrow() const { return numbers_ == nullptr; }
+    const std::uint8_t* bytes() const { return bytes_.get(); }
+    const std::uint32_t* numbers() const { return numbers_.get(); }
 
     // Of texts with places
     /// `length` is at least 1.
@@ -64,15 +65,15 @@ private:
     Status set_narrow(const Documents& documents, Execution& execution);
     Status index_documents(Stop stop);
 
-    std::vector<std::uint8_t> bytes_;
-    std::vector<std::uint32_t> numbers_;
+    std::unique_ptr<std::uint8_t[]> bytes_;
+    std::unique_ptr<std::uint32_t[]> numbers_;
     std::vector<std::uint64_t> begins_ = {0};
     std::vector<std::uint64_t> characters_;
     /// The document of each so many symbols' first one, and the last document.
     std::vector<std::uint32_t> documents_of_blocks_;
-    // Of a symbol: the characters before it in its document, and those it takes; empty where a
+    // Of a symbol: the characters before it in its document, and those it takes; not there where a
     // symbol is a character, and without places.
-    std::vector<std::uint32_t> starts_, lengths_;
+    std::unique_ptr<std::uint32_t[]> starts_, lengths_;
 };
 
 }  // namespace gputext

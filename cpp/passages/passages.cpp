@@ -220,11 +220,14 @@ public:
         std::atomic_ref<std::uint64_t>(words_[place / 64])
             .fetch_or(std::uint64_t{1} << place % 64, std::memory_order_relaxed);
     }
-    /// The first one that is set from `place` on, or one at or after `end`.
-    std::uint64_t next(std::uint64_t place, std::uint64_t end) const {
+    /// The first place from `place` on that is set, or that is not; `end` if all before it are
+    /// others.
+    std::uint64_t next(bool is_set, std::uint64_t place, std::uint64_t end) const {
+        const std::uint64_t others = is_set ? 0 : ~std::uint64_t{0};
         while (place < end) {
-            const std::uint64_t rest = words_[place / 64] >> place % 64;
-            if (rest != 0) return place + static_cast<unsigned>(std::countr_zero(rest));
+            const std::uint64_t rest = (words_[place / 64] ^ others) >> place % 64;
+            if (rest != 0)
+                return std::min(end, place + static_cast<unsigned>(std::countr_zero(rest)));
             place = (place / 64 + 1) * 64;
         }
         return end;
@@ -233,6 +236,21 @@ public:
 private:
     std::vector<std::uint64_t> words_;
 };
+
+constexpr std::size_t kDocumentsOfStep = 256;
+
+/// Appends the stretches of a document, each of windows that follow each other. False when stopped.
+bool join_windows(const PassageTexts& texts, const WindowBits& bits, std::size_t length,
+                  std::size_t document, Stop stop, std::vector<SharedStretch>& stretches) {
+    const std::uint64_t end = texts.begin(document + 1);
+    for (std::uint64_t at = texts.begin(document);;) {
+        const std::uint64_t first = bits.next(true, at, end);
+        if (first == end) return !stop();
+        at = bits.next(false, first, end);
+        stretches.push_back({static_cast<std::uint32_t>(document), first, at - first + length - 1});
+        if (stretches.size() % kLookEvery == 0 && stop()) return false;
+    }
+}
 
 }  // namespace
 
@@ -262,25 +280,22 @@ Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
                 }
                 return {};
             }));
-        std::vector<SharedStretch> stretches;
         const std::size_t documents = parameters.two_tables ? parameters.split : texts.documents();
-        execution.begin_phase("joining windows", documents);
-        std::size_t windows = 0;
-        for (std::size_t d = 0; d < documents; ++d) {
-            GPUTEXT_TRY(execution.checkpoint());
-            const std::uint64_t end = texts.begin(d + 1);
-            for (std::uint64_t at = bits.next(texts.begin(d), end); at < end;
-                 at = bits.next(at + 1, end)) {
-                if (++windows % kLookEvery == 0 && execution.stop_requested())
+        const std::size_t steps = (documents + kDocumentsOfStep - 1) / kDocumentsOfStep;
+        std::vector<std::vector<SharedStretch>> of_steps(steps);
+        execution.begin_phase("joining windows", steps);
+        GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+            const std::size_t end = std::min(documents, (step + 1) * kDocumentsOfStep);
+            for (std::size_t d = step * kDocumentsOfStep; d < end; ++d)
+                if (!join_windows(texts, bits, parameters.length, d, execution.stop(),
+                                  of_steps[step]))
                     return Status::cancelled();
-                // The next window is of the same stretch.
-                if (!stretches.empty() && stretches.back().document == d &&
-                    at + parameters.length ==
-                        stretches.back().symbol + stretches.back().symbols + 1)
-                    ++stretches.back().symbols;
-                else
-                    stretches.push_back({static_cast<std::uint32_t>(d), at, parameters.length});
-            }
+            return {};
+        }));
+        std::vector<SharedStretch> stretches;
+        for (std::vector<SharedStretch>& some : of_steps) {
+            stretches.insert(stretches.end(), some.begin(), some.end());
+            some = {};
         }
         return stretches;
     });

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/passages/rolling_hash.hpp"
 
@@ -61,10 +63,18 @@ private:
 /// gram's hash, and in its lower half 0 for none, else the one document or the one table, from 1.
 class GramSlots {
 public:
-    /// Before all others: room for so many. False when stopped.
-    bool reset(std::uint64_t grams, Stop stop) {
-        const std::uint64_t slots = std::max<std::uint64_t>(grams + grams / 2, 1024);
-        return stoppable_assign(slots_, std::bit_ceil(slots), std::uint64_t{0}, stop);
+    /// Before all others: room for so many. Error: cancelled.
+    Status reset(std::uint64_t grams, Execution& execution) {
+        constexpr std::size_t kSlotsOfStep = std::size_t{1} << 18;
+        const std::size_t slots = std::bit_ceil(std::max<std::uint64_t>(grams + grams / 2, 1024));
+        mask_ = slots - 1;
+        slots_ = unwritten_pages<std::uint64_t>(slots);
+        const std::size_t steps = (slots + kSlotsOfStep - 1) / kSlotsOfStep;
+        return execution.parallel_for(steps, [&](std::size_t step, unsigned) {
+            const std::size_t begin = step * kSlotsOfStep;
+            std::fill(slots_.get() + begin, slots_.get() + std::min(slots, begin + kSlotsOfStep), 0);
+            return Status();
+        });
     }
 
     /// `where` is a document or a table.
@@ -105,11 +115,12 @@ private:
         return true;
     }
     std::size_t place(std::uint64_t hash, std::size_t probe) const {
-        return (hash + probe) & (slots_.size() - 1);
+        return (hash + probe) & mask_;
     }
     static bool same(std::uint64_t slot, std::uint64_t hash) { return slot >> 32 == hash >> 32; }
 
-    std::vector<std::uint64_t> slots_;
+    std::unique_ptr<std::uint64_t[]> slots_;
+    std::size_t mask_ = 0;
 };
 
 /// Windows that follow each other and have the same least gram, or grams that are not in the other
@@ -212,7 +223,7 @@ private:
     std::vector<std::uint64_t> of_buckets_;
     std::vector<std::vector<Sample>> samples_;  // of each step, until its runs are known
     std::vector<std::vector<Run>> runs_;        // of each step
-    std::vector<Window> windows_;
+    std::unique_ptr<Window[]> windows_;
     std::vector<std::uint64_t> begins_;  // of each bucket of a part, and the end
     // Of each worker
     std::vector<std::vector<Window>> sorted_;
@@ -288,7 +299,7 @@ Status WindowSearch<Symbol>::sample() {
     samples_.resize(steps());
     execution_.begin_phase("sampling", steps());
     const std::uint64_t grams = 2 * symbols_of_slots() / (grams_ + 1) + texts_.documents();
-    if (!slots_.reset(grams, execution_.stop())) return Status::cancelled();
+    GPUTEXT_TRY(slots_.reset(grams, execution_));
     const auto sample_table = [&](bool second) {
         return execution_.parallel_for(steps(), [&](std::size_t step, unsigned) -> Status {
             if (second_table(first_documents_[step]) != second) return {};
@@ -380,8 +391,8 @@ Status WindowSearch<Symbol>::fill(std::size_t first, std::size_t last) {
     for (std::size_t bucket = first; bucket < last; ++bucket)
         begins_.push_back(begins_.back() + of_buckets_[bucket]);
     if (begins_.back() == 0) return {};
-    if (!stoppable_assign(windows_, begins_.back(), Window{}, execution_.stop()))
-        return Status::cancelled();
+    windows_.reset();  // before the next ones
+    windows_ = unwritten_pages<Window>(begins_.back());
     // Where each step writes its windows
     std::vector<std::uint64_t> next = begins_;
     std::vector<std::uint64_t> places(steps() * (last - first));
@@ -408,7 +419,7 @@ template <class Symbol>
 Status WindowSearch<Symbol>::put_into_groups(std::size_t first, std::size_t last) {
     execution_.begin_phase("comparing windows", last - first);
     return execution_.parallel_for(last - first, [&](std::size_t i, unsigned worker) -> Status {
-        if (!sort(std::span(windows_).subspan(begins_[i], begins_[i + 1] - begins_[i]), worker))
+        if (!sort({windows_.get() + begins_[i], begins_[i + 1] - begins_[i]}, worker))
             return Status::cancelled();
         const std::span<Window> windows = sorted_[worker];
         for (std::size_t begin = 0, end = 0; begin < windows.size(); begin = end) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <numeric>
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/memory_budget.hpp"
@@ -164,37 +166,60 @@ private:
 };
 
 Status FoundShingles::collect(SetCollection& sets, Execution& execution) {
+    constexpr std::size_t kShinglesOfStep = std::size_t{1} << 16, kSetsOfStep = 1024;
     const std::size_t count = texts_.documents();
-    execution.begin_phase("collecting shingles", found_.size() + 1);
+    std::vector<std::span<const SharedShingle>> parts;
+    for (const Found& found : found_)
+        for (std::size_t i = 0; i < found.shingles.size(); i += kShinglesOfStep)
+            parts.push_back(std::span(found.shingles)
+                                .subspan(i, std::min(kShinglesOfStep, found.shingles.size() - i)));
+    const std::size_t steps = (count + kSetsOfStep - 1) / kSetsOfStep;
+    execution.begin_phase("collecting shingles", 2 * (parts.size() + steps));
     std::vector<std::uint64_t> begins(count + 1);
-    for (const Found& part : found_) {
-        GPUTEXT_TRY(execution.checkpoint());
-        for (const SharedShingle& shingle : part.shingles)
-            ++begins[texts_.document_of(shingle.symbol) + 1];
-    }
-    for (std::size_t d = 0; d < count; ++d) begins[d + 1] += begins[d];
-    std::vector<std::uint32_t> tokens(begins.back());
-    std::vector<std::uint64_t> ends(begins.begin(), begins.end() - 1);
-    for (Found& part : found_) {
-        for (const SharedShingle& shingle : part.shingles)
-            tokens[ends[texts_.document_of(shingle.symbol)]++] = shingle.token;
-        part = {};
-        if (execution.stop_requested()) return Status::cancelled();
-    }
-    sets.begins.assign(1, 0);
-    sets.tokens.clear();
+    // Of which document a shingle is, for each shingle
+    const auto each_document = [&](const auto& take) {
+        return execution.parallel_for(parts.size(), [&](std::size_t part, unsigned) {
+            for (const SharedShingle& shingle : parts[part])
+                take(std::atomic_ref(begins[texts_.document_of(shingle.symbol)]), shingle.token);
+            return Status();
+        });
+    };
+    GPUTEXT_TRY(each_document([](std::atomic_ref<std::uint64_t> counted, std::uint32_t) {
+        counted.fetch_add(1, std::memory_order_relaxed);
+    }));
+    // Ends, which become begins as places are taken from behind
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    const auto tokens = std::make_unique_for_overwrite<std::uint32_t[]>(begins.back());
+    GPUTEXT_TRY(each_document([&](std::atomic_ref<std::uint64_t> end, std::uint32_t token) {
+        tokens[end.fetch_sub(1, std::memory_order_relaxed) - 1] = token;
+    }));
+    found_.clear();
+    // Each once
+    const auto each_set = [&](const auto& take) {
+        return execution.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+            const std::size_t end = std::min(count, (step + 1) * kSetsOfStep);
+            for (std::size_t set = step * kSetsOfStep; set < end; ++set)
+                if (!take(set)) return Status::cancelled();
+            return {};
+        });
+    };
+    sets.begins.assign(count + 1, 0);
+    GPUTEXT_TRY(each_set([&](std::size_t set) {
+        std::uint32_t* const begin = tokens.get() + begins[set];
+        std::uint32_t* const end = tokens.get() + begins[set + 1];
+        if (!stoppable_sort(begin, end, std::less<>(), execution.stop())) return false;
+        sets.begins[set + 1] = static_cast<std::uint64_t>(std::unique(begin, end) - begin);
+        return true;
+    }));
     sets.sizes.assign(count, 0);
-    for (std::size_t d = 0; d < count; ++d) {
-        if (d % 1024 == 0 && execution.stop_requested()) return Status::cancelled();
-        const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d]);
-        const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(begins[d + 1]);
-        if (!stoppable_sort(begin, end, std::less<>(), execution.stop()))
-            return Status::cancelled();
-        sets.tokens.insert(sets.tokens.end(), begin, std::unique(begin, end));
-        sets.begins.push_back(sets.tokens.size());
-        sets.sizes[d] = begin != end;
-    }
-    return {};
+    for (std::size_t set = 0; set < count; ++set) sets.sizes[set] = sets.begins[set + 1] != 0;
+    std::partial_sum(sets.begins.begin(), sets.begins.end(), sets.begins.begin());
+    sets.tokens.resize(sets.begins.back());
+    return each_set([&](std::size_t set) {
+        std::copy_n(tokens.get() + begins[set], sets.begins[set + 1] - sets.begins[set],
+                    sets.tokens.begin() + static_cast<std::ptrdiff_t>(sets.begins[set]));
+        return true;
+    });
 }
 
 /// Of the sets that have tokens: only they may be similar to others.

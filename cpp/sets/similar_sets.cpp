@@ -4,11 +4,14 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <numeric>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/memory_budget.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {
@@ -27,6 +30,19 @@ std::uint64_t up(double value) {
 /// Whether a pair of a set is nearer than another one.
 bool nearer(const SimilarPair& a, const SimilarPair& b) {
     return a.similarity != b.similarity ? a.similarity > b.similarity : a.second < b.second;
+}
+
+/// Numbers tokens from 0 by their counts, and of equal ones in their order. False when stopped.
+bool number_by_count(std::span<const std::uint32_t> counts, std::vector<std::uint32_t>& numbers,
+                     Stop stop) {
+    if (counts.empty()) return true;
+    std::vector<std::uint32_t> next(*std::ranges::max_element(counts) + std::size_t{2});
+    for (const std::uint32_t count : counts) ++next[count + 1];
+    if (stop()) return false;
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t token = 0; token < counts.size(); ++token)
+        numbers[token] = next[counts[token]]++;
+    return !stop();
 }
 
 /// Sizes are sums of weights where tokens have some.
@@ -56,7 +72,11 @@ private:
         std::size_t counted = 0;
     };
 
+    /// Calls take(i) for each i below `count`, on the threads. Error: cancelled, where it says false.
+    template <class Take>
+    Status each(std::size_t count, const Take& take);
     Status order();
+    Status rank_sets();
     Status add_sizes();
     Status index();
     Status search(std::uint32_t rank, unsigned number);
@@ -74,8 +94,13 @@ private:
     std::uint32_t weight(std::uint32_t token) const { return weighted() ? weights_[token] : 1; }
     std::span<const std::uint32_t> tokens(std::uint32_t rank) const {
         const std::uint32_t set = ranked_[rank];
-        return std::span(tokens_).subspan(sets_.begins[set],
-                                          sets_.begins[set + 1] - sets_.begins[set]);
+        return {tokens_.get() + sets_.begins[set],
+                static_cast<std::size_t>(sets_.begins[set + 1] - sets_.begins[set])};
+    }
+    std::span<Posting> postings(std::size_t table, std::uint32_t token) const {
+        const std::vector<std::uint64_t>& begins = list_begins_[table];
+        return {lists_[table].get() + begins[token],
+                static_cast<std::size_t>(begins[token + 1] - begins[token])};
     }
     /// The fewest tokens that a set of n has in common with a similar one that is no smaller.
     std::uint64_t least_common(std::uint64_t n) const;
@@ -94,10 +119,10 @@ private:
     std::vector<std::uint64_t> sizes_;
     std::vector<std::uint32_t> weights_;  // of renumbered tokens
     std::vector<std::uint32_t> ranked_;  // sets by size
-    std::vector<std::uint32_t> tokens_;  // as in sets_, renumbered: rare ones first
+    std::unique_ptr<std::uint32_t[]> tokens_;  // as in sets_, renumbered: rare ones first
     std::uint32_t token_count_ = 0;
     std::vector<std::uint64_t> list_begins_[2];  // of each token's postings, of both tables
-    std::vector<Posting> lists_[2];              // by rank
+    std::unique_ptr<Posting[]> lists_[2];        // by rank
     std::atomic<std::uint64_t> count_{0};
     std::vector<Worker> workers_;
     /// Of each set of the first table, the farthest one on top; each with one of the locks.
@@ -176,86 +201,97 @@ Status SetJoin::add_sizes() {
     return {};
 }
 
+template <class Take>
+Status SetJoin::each(std::size_t count, const Take& take) {
+    constexpr std::size_t kOfStep = 1024;
+    const std::size_t steps = (count + kOfStep - 1) / kOfStep;
+    return execution_.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+        const std::size_t end = std::min(count, (step + 1) * kOfStep);
+        for (std::size_t i = step * kOfStep; i < end; ++i)
+            if (!take(i)) return Status::cancelled();
+        return {};
+    });
+}
+
 /// Sets by size, tokens by their number of sets.
 Status SetJoin::order() {
     const Stop stop = execution_.stop();
-    execution_.begin_phase("sorting sets", 1);
     for (const std::uint32_t token : sets_.tokens) token_count_ = std::max(token_count_, token + 1);
-    constexpr std::size_t kBytesOfSet = sizeof(std::uint32_t) + sizeof(std::uint64_t);
-    constexpr std::size_t kBytesOfToken = 4 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
+    constexpr std::size_t kBytesOfSet = 4 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
+    constexpr std::size_t kBytesOfToken = 3 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
     GPUTEXT_TRY(budget_.take(sets_.size() * (kBytesOfSet + execution_.threads()) +
                                  sets_.tokens.size() * sizeof(std::uint32_t) +
                                  token_count_ * kBytesOfToken,
                              kIndex));
     GPUTEXT_TRY(add_sizes());
+    GPUTEXT_TRY(rank_sets());
+    execution_.begin_phase("sorting sets", sets_.size() / 512 + 2);
+    std::vector<std::uint32_t> counts(token_count_), numbers(token_count_);
+    GPUTEXT_TRY(each(sets_.size(), [&](std::size_t set) {
+        for (const std::uint32_t token : sets_[set])
+            std::atomic_ref(counts[token]).fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }));
+    if (!number_by_count(counts, numbers, stop)) return Status::cancelled();
+    if (!sets_.weights.empty()) weights_.resize(token_count_);
+    for (std::uint32_t token = 0; token < weights_.size(); ++token)
+        weights_[numbers[token]] = sets_.weights[token];
+    tokens_ = unwritten_pages<std::uint32_t>(sets_.tokens.size());
+    return each(sets_.size(), [&](std::size_t set) {
+        const std::uint64_t begin = sets_.begins[set], end = sets_.begins[set + 1];
+        for (std::uint64_t i = begin; i < end; ++i) tokens_[i] = numbers[sets_.tokens[i]];
+        return stoppable_sort(tokens_.get() + begin, tokens_.get() + end, std::less<>(), stop);
+    });
+}
+
+Status SetJoin::rank_sets() {
+    if (sets_.weights.empty()) return order_by_key(sets_.sizes, ranked_, execution_);
+    execution_.begin_phase("sorting sets", 1);
     ranked_.resize(sets_.size());
     std::iota(ranked_.begin(), ranked_.end(), 0);
     const auto smaller = [&](std::uint32_t a, std::uint32_t b) {
         return sizes_[a] != sizes_[b] ? sizes_[a] < sizes_[b] : a < b;
     };
-    if (!stoppable_sort(ranked_.begin(), ranked_.end(), smaller, stop))
-        return Status::cancelled();
-    std::vector<std::uint32_t> counts(token_count_);
-    for (const std::uint32_t token : sets_.tokens) ++counts[token];
-    std::vector<std::uint32_t> by_count(token_count_), numbers(token_count_);
-    std::iota(by_count.begin(), by_count.end(), 0);
-    const auto rarer = [&](std::uint32_t a, std::uint32_t b) {
-        return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
-    };
-    if (!stoppable_sort(by_count.begin(), by_count.end(), rarer, stop)) return Status::cancelled();
-    for (std::uint32_t i = 0; i < token_count_; ++i) numbers[by_count[i]] = i;
-    if (!sets_.weights.empty())
-        for (const std::uint32_t token : by_count) weights_.push_back(sets_.weights[token]);
-    tokens_.resize(sets_.tokens.size());
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-        if (i % kLookEvery == 0 && stop()) return Status::cancelled();
-        tokens_[i] = numbers[sets_.tokens[i]];
-    }
-    constexpr std::size_t kSetsOfStep = 1024;
-    const std::size_t steps = (sets_.size() + kSetsOfStep - 1) / kSetsOfStep;
-    return execution_.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
-        const std::size_t end = std::min(sets_.size(), (step + 1) * kSetsOfStep);
-        for (std::size_t set = step * kSetsOfStep; set < end; ++set)
-            if (!stoppable_sort(tokens_.begin() + static_cast<std::ptrdiff_t>(sets_.begins[set]),
-                                tokens_.begin() + static_cast<std::ptrdiff_t>(sets_.begins[set + 1]),
-                                std::less<>(), stop))
-                return Status::cancelled();
-        return {};
-    });
+    return stoppable_sort(ranked_.begin(), ranked_.end(), smaller, execution_.stop())
+               ? Status()
+               : Status::cancelled();
 }
 
 /// Each set can be found by its first tokens, by sets that are no smaller.
 Status SetJoin::index() {
-    execution_.begin_phase("indexing sets", 2);
-    for (int pass = 0; pass < 2; ++pass) {
-        for (std::vector<std::uint64_t>& begins : list_begins_)
-            if (pass == 0) begins.assign(token_count_ + 1, 0);
-        for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
-            if (rank % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
+    const std::size_t tables = parameters_.two_tables ? 2 : 1;
+    execution_.begin_phase("indexing sets", (2 * ranked_.size() + tables * token_count_) / 1024 + 3);
+    for (std::size_t table = 0; table < tables; ++table)
+        list_begins_[table].assign(token_count_ + std::size_t{1}, 0);
+    const auto each_posting = [&](const auto& take) {
+        return each(ranked_.size(), [&](std::size_t i) {
+            const auto rank = static_cast<std::uint32_t>(i);
             const std::span<const std::uint32_t> all = tokens(rank);
             const std::size_t first = prefix(rank, least_common(size(rank)));
-            std::vector<std::uint64_t>& begins = list_begins_[side(rank)];
-            for (std::uint32_t place = 0; place < first; ++place) {
-                if (pass == 0)
-                    ++begins[all[place] + 1];
-                else
-                    lists_[side(rank)][begins[all[place]]++] = {rank, place};
-            }
-        }
-        for (int table = 0; table < 2; ++table) {
-            std::vector<std::uint64_t>& begins = list_begins_[table];
-            if (pass == 0) {
-                std::partial_sum(begins.begin(), begins.end(), begins.begin());
-                GPUTEXT_TRY(budget_.take(begins.back() * sizeof(Posting), kIndex));
-                lists_[table].resize(begins.back());
-            } else {
-                // They have moved to where the next token's begin.
-                std::rotate(begins.begin(), begins.end() - 1, begins.end());
-                begins[0] = 0;
-            }
-        }
-        GPUTEXT_TRY(execution_.checkpoint());
+            for (std::uint32_t place = 0; place < first; ++place)
+                take(std::atomic_ref(list_begins_[side(rank)][all[place]]), Posting{rank, place});
+            return true;
+        });
+    };
+    GPUTEXT_TRY(each_posting([](std::atomic_ref<std::uint64_t> count, Posting) {
+        count.fetch_add(1, std::memory_order_relaxed);
+    }));
+    for (std::size_t table = 0; table < tables; ++table) {
+        std::vector<std::uint64_t>& begins = list_begins_[table];
+        // Ends, which become begins as places are taken from behind
+        std::partial_sum(begins.begin(), begins.end(), begins.begin());
+        GPUTEXT_TRY(budget_.take(begins.back() * sizeof(Posting), kIndex));
+        lists_[table] = unwritten_pages<Posting>(begins.back());
     }
+    GPUTEXT_TRY(each_posting([&](std::atomic_ref<std::uint64_t> end, Posting posting) {
+        lists_[side(posting.rank)][end.fetch_sub(1, std::memory_order_relaxed) - 1] = posting;
+    }));
+    const auto less = [](const Posting& a, const Posting& b) { return a.rank < b.rank; };
+    for (std::size_t table = 0; table < tables; ++table)
+        GPUTEXT_TRY(each(token_count_, [&](std::size_t token) {
+            const std::span<Posting> list = postings(table, static_cast<std::uint32_t>(token));
+            return stoppable_sort(list.begin(), list.end(), less, execution_.stop());
+        }));
     return {};
 }
 
@@ -271,10 +307,7 @@ Status SetJoin::search(std::uint32_t rank, unsigned number) {
     const std::size_t first = prefix(rank, least_common(std::min(n, least), n));
     for (std::uint32_t place = 0; place < first; ++place) {
         if (execution_.stop_requested()) return Status::cancelled();
-        const std::vector<std::uint64_t>& begins = list_begins_[other_side];
-        const std::span<const Posting> list =
-            std::span(lists_[other_side])
-                .subspan(begins[all[place]], begins[all[place] + 1] - begins[all[place]]);
+        const std::span<const Posting> list = postings(other_side, all[place]);
         const auto begin = std::ranges::partition_point(
             list, [&](const Posting& posting) { return size(posting.rank) < least; });
         for (auto posting = begin; posting != list.end() && posting->rank < rank; ++posting) {

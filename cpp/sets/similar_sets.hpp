@@ -62,7 +62,7 @@ struct SimilarPairs {
 /// The pairs with a similarity of at least the threshold, the set that comes first being the first
 /// one. Time: O(tokens log tokens), some nanoseconds for each pair of sets with a common token among
 /// their first ones, and O(tokens of both sets) for those that may be similar. Memory: 4 bytes a
-/// token and 8 for each of the first ones, 32 bytes a distinct token, 12 bytes a set and 1 by thread,
+/// token and 8 for each of the first ones, 28 bytes a distinct token, 32 bytes a set and 1 by thread,
 /// 48 bytes a pair. Errors: cancelled; out_of_memory; memory_limit.
 Result<SimilarPairs> similar_sets(const SetCollection& sets,
                                   const SimilarSetsParameters& parameters, Execution& execution);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
@@ -296,6 +298,25 @@ TEST(PassageTexts, HavePlacesInCharacters) {
     parameters.length = 3;
     EXPECT_EQ(places({PassageUnit::words, true, false}), (Found{{0, 13, 2, 11}}));
     EXPECT_EQ(places({PassageUnit::words, false, false}), Found());
+}
+
+TEST(PassageTexts, GiveWordsOneNumberInAllParts) {
+    // A part ends after 4 MB.
+    constexpr std::uint32_t kWords = 400000;
+    std::string upward, downward;
+    for (std::uint32_t i = 0; i < kWords; ++i) {
+        upward += "a word" + std::to_string(i) + ' ';
+        downward += "word" + std::to_string(kWords - 1 - i) + " a ";
+    }
+    const PassageTexts texts = texts_of(DocumentTexts({upward, downward}), {PassageUnit::words});
+    ASSERT_EQ(texts.symbols(), 4 * kWords);
+    const std::vector<std::uint32_t> first(texts.numbers(), texts.numbers() + 2 * kWords);
+    const std::vector<std::uint32_t> second(first.size() + texts.numbers(),
+                                            2 * first.size() + texts.numbers());
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), second.rbegin()));
+    EXPECT_EQ(std::set(first.begin(), first.end()).size(), kWords + 1);
+    const Place place = texts.place(1, texts.begin(1) + 2, 2);
+    EXPECT_EQ(downward.substr(place.start, place.length), "word399998 a");
 }
 
 TEST(SharedPassages, EndWhenStopped) {

@@ -154,6 +154,31 @@ TEST(SimilarSets, AreThoseOfTheDefinitionOnRandomSets) {
     }
 }
 
+TEST(SimilarSets, AreTheSameOnAnyNumberOfThreads) {
+    RandomNames random;
+    Sets sets(5000);
+    for (auto& set : sets)
+        for (std::size_t n = 3 + random.below(6); n > 0; --n)
+            set.insert(static_cast<std::uint32_t>(random.below(1 + random.below(2000))));
+    const SetCollection collection = collection_of(sets, true);
+    const auto pairs_on = [&](unsigned threads, bool two_tables) {
+        Execution execution(threads);
+        const SimilarSetsParameters parameters{
+            .threshold = 0.4, .two_tables = two_tables, .split = 2000};
+        const Result<SimilarPairs> found = similar_sets(collection, parameters, execution);
+        EXPECT_TRUE(found.ok());
+        Pairs pairs;
+        for (const SimilarPair& pair : found->pairs)
+            pairs[{pair.first, pair.second}] = {pair.common, pair.similarity};
+        return pairs;
+    };
+    for (const bool two_tables : {false, true}) {
+        const Pairs pairs = pairs_on(1, two_tables);
+        EXPECT_GT(pairs.size(), 10);
+        EXPECT_EQ(pairs_on(4, two_tables), pairs);
+    }
+}
+
 TEST(SimilarSets, HaveSimilaritiesOfTheirMeasures) {
     EXPECT_EQ(set_similarity(SetMeasure::jaccard, 4, 5, 3), 0.5);
     EXPECT_EQ(set_similarity(SetMeasure::containment, 4, 50, 3), 0.75);

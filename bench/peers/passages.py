@@ -126,6 +126,8 @@ class Suffixes:
         rest = (self.ends[self.document] - numpy.arange(len(self.all)))[self.order]
         self.rest = rest
         self.common = numpy.minimum(kasai(self.all, self.order)[:-1], numpy.minimum(rest[:-1], rest[1:]))
+        self.rank = numpy.empty_like(self.order)
+        self.rank[self.order] = numpy.arange(len(self.order))
         self.numpy = numpy
 
     def groups(self, length):
@@ -147,8 +149,24 @@ class Suffixes:
         ends[starts + length] = 1
         return numpy.cumsum(steps - ends)[:len(self.all)] > 0
 
+    def runs(self, marks):
+        """Where those that are set begin and end."""
+        steps = self.numpy.flatnonzero(self.numpy.diff(marks, prepend=False, append=False))
+        return steps.reshape(-1, 2).tolist()
+
+    def places(self, place, length):
+        """Of all stretches of symbols that are equal to this one: their number, and that of their documents."""
+        first = last = self.rank[place]
+        while first > 0 and self.common[first - 1] >= length:
+            others = self.numpy.flatnonzero(self.common[max(0, first - 1000):first] < length)
+            first = max(0, first - 1000) + others[-1] + 1 if len(others) else max(0, first - 1000)
+        while last < len(self.common) and self.common[last] >= length:
+            others = self.numpy.flatnonzero(self.common[last:last + 1000] < length)
+            last += others[0] if len(others) else min(1000, len(self.common) - last)
+        return int(last - first) + 1, len(self.numpy.unique(self.document[self.order[first:last + 1]]))
+
     def pairs(self, length):
-        """All maximal ones: document and symbol of both, and the length, sorted."""
+        """All maximal ones: document and symbol of both, and the length, a row each."""
         numpy = self.numpy
         group, is_window, _ = self.groups(length)
         before = numpy.where(numpy.arange(len(self.all)) == self.begins[self.document], -1 - self.document,
@@ -168,24 +186,30 @@ class Suffixes:
             a, b = self.order[at], self.order[at + step]
             maximal = (self.document[a] != self.document[b]) & (before[a] != before[b])
             found.append(numpy.stack([numpy.minimum(a, b), numpy.maximum(a, b), common])[:, maximal])
-        if not found:
-            return []
-        found = numpy.concatenate(found, axis=1)
+        found = numpy.concatenate(found, axis=1) if found else numpy.zeros((3, 0), dtype=numpy.int64)
         first, second = self.document[found[0]], self.document[found[1]]
-        return sorted(zip(first.tolist(), (found[0] - self.begins[first]).tolist(), second.tolist(),
-                          (found[1] - self.begins[second]).tolist(), found[2].tolist()))
+        return numpy.stack([first, found[0] - self.begins[first], second, found[1] - self.begins[second], found[2]])
 
 
 # ---- The oracle ----
 
 
-def psql(*commands, stdin=None):
+def psql(*commands, stdin=None, lines=True):
     arguments = [part for command in commands for part in ("-c", command)]
     done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", "bench", *arguments],
                           input=stdin, capture_output=True, encoding="utf-8")
     if done.returncode:
         sys.exit(f"passages: {done.stderr.strip()}")
-    return [line.split("\t") for line in done.stdout.splitlines()]
+    return [line.split("\t") for line in done.stdout.splitlines()] if lines else done.stdout
+
+
+def integers(numpy, sql, columns):
+    """The rows of integers that a statement gives, as columns."""
+    return numpy.fromstring(psql(sql, lines=False) or " ", dtype=numpy.int64, sep=" ").reshape(-1, columns).T
+
+
+def in_order(numpy, rows):
+    return rows[:, numpy.lexsort(rows[::-1])]
 
 
 def made_corpora(source):
@@ -207,7 +231,9 @@ def made_corpora(source):
 
 def corpora(folder, source):
     yield from made_corpora(source)
-    for name, count, longest in ("introclass", 1200, 3000), ("licences", 200, 20000), ("kernel", 500, 30000), ("posts", 4000, 10000):
+    files = sorted({path.resolve() for path in Path("/usr/share/common-licenses").glob("*")})
+    yield "common-licenses", [path.read_text(encoding="utf-8") for path in files]
+    for name, count, longest in ("introclass", 1200, 3000), ("licences", 200, 20000), ("kernel", 200, 30000), ("posts", 4000, 10000):
         path = Path(folder) / f"{name}.bin"
         if not path.exists():
             print(f"{name}: no {path}, left out")
@@ -235,72 +261,52 @@ def oracle(folder):
 def differs(name, texts, symbols, suffixes, form, length):
     options = "".join(f", {key} => {json.dumps(value) if value is True else repr(value)}" for key, value in form.items())
     call = f"('SELECT id, body FROM oracle', min_length => {length}{options}"
-    stretch = lambda document, first, count: (symbols[document][1][first] + 1, symbols[document][2][first + count - 1] - symbols[document][1][first])
-    wanted = [(a, *stretch(a, i, count), b, *stretch(b, j, count)) for a, i, b, j, count in suffixes.pairs(length)]
-    found = [tuple(map(int, row)) for row in psql(f"SELECT id1, start1, length1, id2, start2, length2 FROM shared_passages{call}, max_pairs => 100000000)")]
-    wrong = len(set(wanted) ^ set(found)) + abs(len(wanted) - len(found))
-    print(f"{name}: {len(wanted)} pairs, {len(set(wanted) - set(found))} missing, {len(set(found) - set(wanted))} extra", end="")
+    numpy = suffixes.numpy
+    firsts, ends = (numpy.array([at for one in symbols for at in one[column]] + [0]) for column in (1, 2))
+    begins = numpy.cumsum([0] + [len(one[0]) for one in symbols])
+
+    def place_of(document, first, count):
+        """Where so many symbols stand in their document, from 1, and how many characters they are."""
+        start = firsts[begins[document] + first]
+        return start + 1, ends[begins[document] + first + count - 1] - start
+
+    a, i, b, j, count = suffixes.pairs(length)
+    wanted = in_order(numpy, numpy.stack([a, *place_of(a, i, count), b, *place_of(b, j, count)]))
+    found = in_order(numpy, integers(numpy, f"SELECT id1, start1, length1, id2, start2, length2 FROM shared_passages{call}, max_pairs => 100000000)", 6))
+    wrong = not numpy.array_equal(wanted, found)
+    missing, extra = (set(map(tuple, wanted.T)), set(map(tuple, found.T))) if wrong else (set(), set())
+    print(f"{name}: {wanted.shape[1]} pairs, {len(missing - extra)} missing, {len(extra - missing)} extra", end="")
     for least in (2, 3):
         covered = suffixes.covered(length, least)
         expected = []
         for document, begin in enumerate(suffixes.begins):
-            stretches, count = [], len(symbols[document][0])
-            marks = covered[begin:begin + count]
-            at = 0
-            while at < count:
-                if not marks[at]:
-                    at += 1
-                    continue
-                end = at
-                while end < count and marks[end]:
-                    end += 1
-                stretches.append(stretch(document, at, end - at))
-                at = end
+            stretches = [place_of(document, at, end - at) for at, end in suffixes.runs(covered[begin:begin + len(symbols[document][0])])]
             expected.append((document, len(texts[document]), stretches))
         got = [(int(row[0]), int(row[1]), list(zip(json.loads(row[3]), json.loads(row[4]))), int(row[2])) for row in psql(
             f"SELECT id, characters, covered, to_json(starts), to_json(lengths) FROM passage_coverage{call}, min_documents => {least}) ORDER BY id")]
         rows = sum(a != b[:3] or b[3] != sum(count for _, count in b[2]) for a, b in zip(expected, got)) + abs(len(expected) - len(got))
         print(f"; coverage by {least} documents: {rows} of {len(expected)} documents differ", end="")
         wrong += rows
-        if len(texts) <= 250:
-            wrong += differs_in_common(texts, symbols, suffixes, call, length, least)
+        wrong += differs_in_common(symbols, suffixes, place_of, call, length, least)
     print(flush=True)
     return wrong > 0
 
 
-def differs_in_common(texts, symbols, suffixes, call, length, least):
-    """common_passages beside a count by brute force."""
+def differs_in_common(symbols, suffixes, place_of, call, length, least):
     group, is_window, documents = suffixes.groups(length)
     shared = suffixes.numpy.zeros(len(suffixes.all), dtype=bool)
     shared[suffixes.order[is_window & (documents[group] >= least)]] = True
-    # As words, of which some are a part of others: with a separator before and after each
-    spelled = ["\x01" + "\x01".join(one[0]) + "\x01" for one in symbols]
-    passages = {}
+    expected = {}
     for document, begin in enumerate(suffixes.begins):
-        at, count = 0, len(symbols[document][0])
-        while at < count:
-            if not shared[begin + at]:
-                at += 1
-                continue
-            end = at
-            while end < count and shared[begin + end]:
-                end += 1
-            last = end + length - 1
-            passage = "\x01" + "\x01".join(symbols[document][0][at:last]) + "\x01"
-            passages.setdefault(passage, (document, symbols[document][1][at] + 1, symbols[document][2][last - 1] - symbols[document][1][at]))
-            at = end
-    expected = []
-    for passage, place in passages.items():
-        places = 0
-        having = [text for text in spelled if passage in text]
-        for text in having:
-            at = text.find(passage)
-            while at >= 0:
-                places += 1
-                at = text.find(passage, at + 1)
-        expected.append((len(having), places, *place))
+        spelled = symbols[document][0]
+        for at, end in suffixes.runs(shared[begin:begin + len(spelled)]):
+            count = end - at + length - 1
+            passage = tuple(spelled[at:at + count])
+            if passage not in expected:
+                places, having = suffixes.places(begin + at, count)
+                expected[passage] = (having, places, document, *place_of(document, at, count))
     got = [tuple(map(int, row)) for row in psql(f"SELECT documents, occurrences, id, start, length FROM common_passages{call}, min_documents => {least})")]
-    wrong = len(set(expected) ^ set(got)) + abs(len(expected) - len(got))
+    wrong = len(set(expected.values()) ^ set(got)) + abs(len(expected) - len(got))
     print(f", {wrong} of {len(expected)} common passages", end="")
     return wrong
 

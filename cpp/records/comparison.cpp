@@ -276,9 +276,14 @@ Status check_comparison(const FieldComparison& comparison, FieldKind kind) {
         if (!applies_to(conditions[i].kind, kind)) {
             static constexpr std::array<const char*, 5> kinds = {
                 "texts", "numbers", "dates", "arrays", "values that are only equal or not"};
-            return wrong("the condition " + in_quotes(text_of(conditions[i])) + of_field +
-                         " cannot compare its values, which are " +
-                         kinds[static_cast<std::size_t>(kind)]);
+            Status status = wrong("the condition " + in_quotes(text_of(conditions[i])) + of_field +
+                                  " cannot compare its values, which are " +
+                                  kinds[static_cast<std::size_t>(kind)]);
+            if (kind == FieldKind::text && applies_to(conditions[i].kind, FieldKind::date))
+                return {status.code(), status.message(),
+                        "Texts that are dates or numbers can be cast in the inner query, as in "
+                        "born::date AS born."};
+            return status;
         }
         for (std::size_t before = 0; before < i; ++before)
             if (hides(conditions[before], conditions[i]))

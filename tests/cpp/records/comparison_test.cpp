@@ -97,6 +97,12 @@ TEST(Comparison, IsCheckedForTheKindOfItsValues) {
     EXPECT_EQ(message("a: within 1", FieldKind::text),
               "the condition \"within 1\" of field \"a\" cannot compare its values, which are "
               "texts");
+    // Such as '19840312'
+    for (const char* const text : {"a: within 1", "a: within 1 percent", "a: day_month_exchanged"})
+        EXPECT_NE(check_comparison(*read_comparison(text), FieldKind::text)
+                      .hint()
+                      .find("born::date"),
+                  std::string::npos);
     EXPECT_EQ(message("a: levenshtein <= 1", FieldKind::number),
               "the condition \"levenshtein <= 1\" of field \"a\" cannot compare its values, which "
               "are numbers");

@@ -196,7 +196,10 @@ void RecordRows::finish_order() {
     for (std::uint32_t rank = 0; rank < order_.size(); ++rank) ranks_[order_[rank]] = rank;
 }
 
-void RecordRows::number_values(std::size_t fields) {
+void RecordRows::number_values() {
+    database_characters();  // known before threads ask for them
+    const auto fields =
+        static_cast<std::size_t>(std::ranges::count_if(columns_, &RecordColumn::is_field));
     run_threaded([&](Execution& execution) -> Status {
         std::vector<FieldValues> values(columns_.size());
         execution.begin_phase("numbering values", columns_.size());
@@ -217,6 +220,8 @@ void RecordRows::number_values(std::size_t fields) {
         key_views_.assign(keys_.begin(), keys_.end());
         return {};
     });
+    for (RecordColumn& column : columns_) column.release();
+    descriptors_.give_back();
 }
 
 void RecordRows::read(const RecordQueries& queries, std::span<const FieldModel> fields) {
@@ -238,10 +243,6 @@ void RecordRows::read(const RecordQueries& queries, std::span<const FieldModel> 
         bytes_ += column.bytes();
     }
     attempt_or_raise([&] { finish_order(); });
-    database_characters();  // known before threads ask for them
-    number_values(fields.size());
-    for (RecordColumn& column : columns_) column.release();
-    descriptors_.give_back();
 }
 
 }  // namespace gputext

@@ -40,13 +40,16 @@ public:
           second_ids_(id_type, memory_limit),
           memory_limit_(memory_limit) {}
 
-    /// Runs the queries, showing meanwhile how many rows there are, and numbers their values.
-    /// Fields are those of the model, in their order; keys those of the queries. Columns are known
+    /// Runs the queries, showing meanwhile how many rows there are. Fields are those of the model, in their order; keys those of the queries. Columns are known
     /// by their names, and others are not looked at. Raises an error for a column that is missing,
     /// or there twice, or of a kind that its comparison does not apply to, and what
     /// run_inner_query() raises.
     void read(const RecordQueries& queries, std::span<const FieldModel> fields);
 
+    /// After read(): numbers the values, on threads, and gives back what was read of them.
+    void number_values();
+
+    /// After number_values()
     Records records() const { return {fields_, size(), two_tables_, ids_.size()}; }
     std::span<const RecordKey> keys() const { return key_views_; }
     std::size_t size() const { return ids_.size() + second_ids_.size(); }
@@ -81,7 +84,6 @@ private:
     void end_rows(RowIds& ids, bool ordered);
     void fill_order(std::size_t end);
     void finish_order();
-    void number_values(std::size_t fields);
 
     RowIds ids_, second_ids_;
     std::size_t memory_limit_;

@@ -322,6 +322,8 @@ Datum answer(FunctionCallInfo fcinfo) {
     read_arguments(given, work->arguments);
     work->read();
     set.times().lap("reading rows");
+    work->rows->number_values();
+    set.times().lap("numbering values");
     run_computation(*work, set.times(), set.context());
     report(work->estimate, !work->rows->keys().empty());
     put_model(work->estimate.model, set);

@@ -308,6 +308,8 @@ Datum answer(FunctionCallInfo fcinfo) {
     read_arguments(given, work->arguments);
     work->read();
     set.times().lap("reading rows");
+    work->rows->number_values();
+    set.times().lap("numbering values");
     run_computation(*work, set.times(), set.context());
     ereport(DEBUG1,
             (errmsg("looked at " UINT64_FORMAT " pairs%s and compared " UINT64_FORMAT,

@@ -361,6 +361,18 @@ TEST_F(Statements, TheChosenModeIsADebugMessage) {
     EXPECT_EQ(chosen("'SELECT 1, ''text''', mode => 'exact'"), std::pair(0ul, 0ul));
 }
 
+TEST_F(Statements, NumberingValuesOfRecordsIsADebugMessageOfItsOwn) {
+    const auto lines = notices_of({"SET client_min_messages = debug1"},
+                                  "SELECT count(*) FROM linkage_model("
+                                  "'SELECT i, i % 9 AS x FROM generate_series(1, 99) i', "
+                                  "'{x: exact}')");
+    EXPECT_EQ(count_matches(lines,
+                            "DEBUG:  linkage_model: reading rows [0-9.]+ ms; numbering values "
+                            "[0-9.]+ ms; .*"),
+              1u)
+        << ::testing::PrintToString(lines);
+}
+
 TEST_F(Statements, BytesThatWereCopiedToADeviceAreADebugMessage) {
     const auto lines = notices_of({"SET gputext.device = gpu", "SET client_min_messages = debug1"},
                                   "SELECT * FROM gpu_knn('SELECT 1, ARRAY[1::real, 2]', "

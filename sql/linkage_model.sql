@@ -67,6 +67,11 @@ SELECT count(*) FROM linkage_model_between('SELECT * FROM people WHERE id % 2 = 
 -- Keys: training pairs are those alone that agree in one of them.
 SELECT field, level, abs(l.u - m.u) < 0.001 AS similar_u FROM linkage_model('SELECT * FROM people', '{"name: exact, jaro_winkler >= 0.85","born: exact, within 31",city: exact}', keys => '{born,"name,city"}') AS l JOIN model AS m USING (field, level);
 SELECT count(*) FROM linkage_model('SELECT id, * FROM people', '{"name: exact, jaro_winkler >= 0.85","born: exact, within 31",city: exact}', keys => '{id}');
+-- Pairs to train with, and records, that do not fit into the memory
+SET gputext.host_memory_limit = '1MB';
+SELECT count(*) FROM linkage_model('SELECT i, i % 20 AS a, i % 20 AS b, i % 20 AS c, i % 20 AS d FROM generate_series(1, 2000) AS i', '{a: exact,b: exact,c: exact,d: exact}');
+SELECT count(*) FROM linkage_model('SELECT i, i AS a FROM generate_series(1, 20000) AS i', '{a: exact}');
+RESET gputext.host_memory_limit;
 SET client_min_messages = warning;
 -- One field; a name in quotes
 SELECT field, level, condition FROM linkage_model('SELECT id, name AS "The ""name"": full" FROM people', ARRAY['"The ""name"": full": exact, edit_rate <= 0.10, jaro>=.5']);

@@ -172,6 +172,9 @@ SELECT id1, id2 FROM linked_records('SELECT * FROM long_codes',
     'SELECT * FROM (VALUES (NULL, NULL, ''prior'', NULL, 0.001, 0.999), (''code'', 1, ''exact'', false, 0.9, 0.0001), (''code'', 0, ''else'', false, 0.1, 0.9999)) AS m (field, level, condition, term_frequency, m, u)');
 SELECT count(*) FROM linked_records('SELECT i, i % 2 AS code FROM generate_series(1, 1000) AS i',
     'SELECT * FROM (VALUES (NULL, NULL, ''prior'', NULL, 0.001, 0.999), (''code'', 1, ''exact'', false, 0.9, 0.0001), (''code'', 0, ''else'', false, 0.1, 0.9999)) AS m (field, level, condition, term_frequency, m, u)');
+-- The search for pairs takes memory for each record and each value, too.
+SELECT count(*) FROM linked_records('SELECT i, i AS code FROM generate_series(1, 20000) AS i',
+    'SELECT * FROM (VALUES (NULL, NULL, ''prior'', NULL, 0.001, 0.999), (''code'', 1, ''exact'', false, 0.9, 0.0001), (''code'', 0, ''else'', false, 0.1, 0.9999)) AS m (field, level, condition, term_frequency, m, u)');
 RESET gputext.host_memory_limit;
 
 -- ---- Types ----

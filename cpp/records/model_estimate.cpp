@@ -162,7 +162,7 @@ private:
         std::vector<Candidate> pairs;
         std::map<Pattern, std::uint32_t> numbers;
         std::vector<std::pair<double, Pattern>> patterns;  // with their weights
-        std::size_t counted = 0;                           // bytes, in the budget
+        std::size_t counted = 0;                           // pairs, in the budget
     };
 
     std::vector<Worker> workers_;
@@ -172,16 +172,17 @@ private:
 Status Candidates::find(const LinkageModel& model, const Records& records,
                         const EstimateParameters& parameters, Execution& execution,
                         PairSearchReport& report) {
-    constexpr std::size_t kPairsOfStep = 1 << 16;
+    constexpr std::size_t kPairsOfStep = 1 << 12;
     MemoryBudget budget(parameters.memory_limit);
     workers_.resize(execution.threads());
     const std::size_t fields = model.fields.size();
     const auto take = [&](const FoundPair& pair, unsigned number) -> Status {
         Worker& worker = workers_[number];
         if (worker.pairs.size() == worker.counted) {
-            GPUTEXT_TRY(budget.take(kPairsOfStep * sizeof(Candidate), "the pairs to train with"));
+            // A vector has its elements twice while it grows.
+            GPUTEXT_TRY(
+                budget.take(2 * kPairsOfStep * sizeof(Candidate), "the pairs to train with"));
             worker.counted += kPairsOfStep;
-            worker.pairs.reserve(worker.counted);
         }
         Pattern pattern{};
         std::copy_n(pair.levels, fields, pattern.begin());
@@ -192,7 +193,10 @@ Status Candidates::find(const LinkageModel& model, const Records& records,
         return {};
     };
     GPUTEXT_TRY(find_record_pairs(
-        model, records, {.min_weight = parameters.training_weight, .keys = parameters.keys},
+        model, records,
+        {.min_weight = parameters.training_weight,
+         .keys = parameters.keys,
+         .memory_limit = parameters.memory_limit},
         execution, take, report));
     std::map<Pattern, std::uint64_t> counts;
     for (const Worker& worker : workers_) {

@@ -73,7 +73,8 @@ using MatchedPair = std::pair<std::uint32_t, std::uint32_t>;
 
 struct EstimateParameters {
     double training_weight = 2;
-    /// Bytes that pairs at or above it may take, 12 for each.
+    /// Bytes that pairs at or above it may take, 24 for each as their lists grow; and as in
+    /// PairSearchParameters once more.
     std::size_t memory_limit = SIZE_MAX;
     Maximization maximization;
     /// Pairs that are known to match: m is counted from them instead. Each once.

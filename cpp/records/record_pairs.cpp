@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/base/vocabulary.hpp"
 #include "cpp/records/detail/code_filter.hpp"
@@ -131,6 +132,7 @@ private:
         std::uint64_t looked_at = 0, compared = 0;
     };
 
+    Status check_memory() const;
     Status prepare();
     void choose_leads();
     Status follow(std::size_t lead);
@@ -192,7 +194,21 @@ private:
     std::vector<Worker> workers_;
 };
 
+/// What is taken later for some records or values at a time is less.
+Status Search::check_memory() const {
+    // In a lead's order, where each record may have a number of its own, and in a task, which has two
+    // or more; of each field its code, and its place by code
+    constexpr std::uint64_t kBytesOfRow = 5 * sizeof(std::uint32_t) + sizeof(Block) / 2,
+                            kBytesOfField = 2 * sizeof(std::uint32_t);
+    std::uint64_t bytes = records_.rows * (kBytesOfRow + kBytesOfField * records_.fields.size());
+    for (const FieldValues& values : records_.fields)
+        bytes += values.count() * PairBounds::kBytesOfValue;
+    if (bytes <= parameters_.memory_limit) return {};
+    return over_memory_limit("the search for pairs of records", bytes, parameters_.memory_limit);
+}
+
 Status Search::prepare() {
+    GPUTEXT_TRY(check_memory());
     const std::size_t fields = model_.fields.size();
     prior_ = model_.prior_weight();
     least_ = parameters_.min_weight - kRounding * (1 + std::abs(parameters_.min_weight));
@@ -383,7 +399,15 @@ Status Search::follow_similar(const LeadOrder& order, std::size_t number) {
         if (weights_[field].of(level) > lead.cut) least = level;
     return levels_[field].each_block(
         least, execution_, [&](std::uint32_t first, const SimilarValues& similar) -> Status {
+            // So many at a time, as a block may have very many similar values
+            constexpr std::size_t kTasksAtOnce = std::size_t{1} << 18;
             std::vector<Block> tasks;
+            const auto run = [&] {
+                Execution part(execution_.threads(), execution_);
+                const Status status = run_tasks(tasks, number, part);
+                tasks.clear();
+                return status;
+            };
             for (std::size_t i = 0; i + 1 < similar.begins.size(); ++i) {
                 const auto value = first + static_cast<std::uint32_t>(i);
                 for (std::uint64_t n = similar.begins[i]; n < similar.begins[i + 1]; ++n) {
@@ -396,10 +420,10 @@ Status Search::follow_similar(const LeadOrder& order, std::size_t number) {
                     add_task({order.first(value), right, false, prior_ + weight,
                               std::uint32_t{1} << field, order.first(value), right},
                              tasks);
+                    if (tasks.size() >= kTasksAtOnce) GPUTEXT_TRY(run());
                 }
             }
-            Execution part(execution_.threads(), execution_);
-            return run_tasks(tasks, number, part);
+            return run();
         });
 }
 

@@ -35,6 +35,8 @@ struct PairSearchParameters {
     std::uint64_t few_pairs = std::uint64_t{1} << 14;
     /// Of more pairs that agree in a field, a thread looks at so many at a time, about.
     std::uint64_t task_pairs = std::uint64_t{1} << 28;
+    /// Bytes that the search may take for records and distinct values.
+    std::size_t memory_limit = SIZE_MAX;
 };
 
 /// A pair that was found: the first record comes before the second one.
@@ -56,8 +58,8 @@ struct PairSearchReport {
 /// The model has been checked, and its comparisons for the kinds of the fields, which are in the
 /// same order. The same pairs, weights and levels on any number of threads.
 /// Time: O(pairs looked at), some nanoseconds each, and similar values of the fields that need
-/// them. Memory: 8 bytes for each record and field, and as FieldValues. Errors: cancelled;
-/// out_of_memory; those of found().
+/// them. Memory, within its limit: 64 bytes for each record, 8 for each record and field, 40 for each
+/// distinct value. Errors: cancelled; out_of_memory; memory_limit; those of found().
 using PairFound = std::function<Status(const FoundPair& pair, unsigned worker)>;
 Status find_record_pairs(const LinkageModel& model, const Records& records,
                          const PairSearchParameters& parameters, Execution& execution,

@@ -245,6 +245,7 @@ Status LinkageModelComputation::compute(Execution& execution) {
         return Status::cancelled();
     matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
     EstimateParameters parameters;
+    parameters.memory_limit = memory_limit_;
     parameters.matches = matches;
     parameters.keys = rows->keys();
     return take_value(

@@ -249,7 +249,9 @@ Status LinkedRecordsComputation::compute(Execution& execution) {
         weights.emplace_back(model.fields[field], records.fields[field]);
     pairs.emplace(model.fields.size(), execution.threads(), arguments.max_pairs, memory_limit_);
     GPUTEXT_TRY(find_record_pairs(
-        model, records, {arguments.min_weight, rows->keys()}, execution,
+        model, records,
+        {.min_weight = arguments.min_weight, .keys = rows->keys(), .memory_limit = memory_limit_},
+        execution,
         [this](const FoundPair& pair, unsigned worker) { return pairs->append(pair, worker); },
         report));
     return pairs->finish(*rows, execution);

@@ -39,6 +39,8 @@ struct CodeQuery {
 class PairBounds {
 public:
     static constexpr double kPartsOfBit = 4096;
+    /// What set(), the levels and the weights take for each value, at most.
+    static constexpr std::size_t kBytesOfValue = 40;
 
     PairBounds(const ValueLevels& levels, const FieldWeights& weights)
         : levels_(&levels), weights_(&weights) {}

@@ -237,6 +237,22 @@ TEST(RecordPairs, EndSoonWhenStopped) {
     EXPECT_LT(taken, kRows * kRows / 8);  // of the half
 }
 
+TEST(RecordPairs, TakeNoMoreMemoryThanAllowed) {
+    // 64 bytes a record and 8 for its field, and 40 for each name
+    const std::vector<FieldValues> values = named_records(1000, 20);
+    PairSearchParameters parameters;
+    Execution execution(1);
+    PairSearchReport report;
+    const auto search = [&](std::size_t limit) {
+        parameters.memory_limit = limit;
+        return find_record_pairs(
+            model_of_names(), {values, 1000, false, 0}, parameters, execution,
+            [](const FoundPair&, unsigned) { return Status(); }, report);
+    };
+    EXPECT_EQ(search(72799).code(), ErrorCode::memory_limit);
+    EXPECT_TRUE(search(72800).ok());
+}
+
 TEST(RecordPairs, PassErrorsOfTheirTakerOn) {
     RandomNames random;
     Case one(random, 100, 2);

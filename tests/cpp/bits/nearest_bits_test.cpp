@@ -93,14 +93,15 @@ TEST_P(NearestBitsOnEach, AreFoundInSeveralBlocks) {
     NearestBitsParameters parameters;
     parameters.simd = GetParam();
     parameters.k = 7;
-    ASSERT_NO_FATAL_FAILURE(expect_plain(parameters, rows(10), rows(40000)));
+    ASSERT_NO_FATAL_FAILURE(expect_plain(parameters, rows(tests_are_small() ? 2 : 10), rows(40000)));
 }
 
 TEST_P(NearestBitsOnEach, AreFoundAmongManyTies) {
     RandomBits random;
     for (const std::size_t bits : {5, 64, 3000}) {
         const std::vector<BitRow> items = random.rows(bits == 3000 ? 300 : 5000, bits);
-        const std::vector<BitRow> queries = random.rows(kSanitized ? 10 : 30, bits);
+        const std::vector<BitRow> queries =
+            random.rows(tests_are_small() ? 2 : kSanitized ? 10 : 30, bits);
         for (const BitMetric metric : kAllBitMetrics) {
             NearestBitsParameters parameters;
             parameters.metric = metric;

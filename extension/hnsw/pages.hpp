@@ -14,12 +14,17 @@ extern "C" {
 
 namespace gputext::hnsw {
 
+/// What writing pages took, in milliseconds.
+struct PageTimes {
+    double placing = 0, waiting = 0, logging = 0, extending = 0;
+};
+
 /// Writes all pages of an index that has none, and logs them if the index is logged. The same
 /// elements give the same bytes, but for the places in WAL that logged pages have. The pages do not
 /// go through shared buffers, and are written once. Requires that no other session uses the index;
 /// allocates 6 bytes an element. Reports the rows of the pages written, of all rows, as progress of
 /// CREATE INDEX. Errors: values too large for a page; more pages than an index may have; whatever
 /// extending the index raises, such as that the disk is full.
-void write_pages(Relation index, const Elements& elements);
+PageTimes write_pages(Relation index, const Elements& elements);
 
 }  // namespace gputext::hnsw

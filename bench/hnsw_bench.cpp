@@ -107,18 +107,12 @@ private:
     std::uint64_t distances_ = 0;
 };
 
-Status make(HnswBuilder& builder, Execution& execution, double& searching) {
+Status make(HnswBuilder& builder, Execution& execution) {
     GPUTEXT_TRY(builder.begin(execution));
-    while (builder.has_block()) {
-        while (builder.has_search()) {
-            const bench::Stopwatch stopwatch;
-            const auto found =
-                knn(builder.search(), builder.queries(), builder.items(), {}, execution);
-            if (!found.ok()) return found.status();
-            searching += stopwatch.seconds();
-            GPUTEXT_TRY(builder.add(*found, execution));
-        }
-        GPUTEXT_TRY(builder.end_block(execution));
+    while (builder.has_layer()) {
+        auto links = link_layer(builder.layer(), execution);
+        if (!links.ok()) return links.status();
+        GPUTEXT_TRY(builder.add(std::move(*links), execution));
     }
     return {};
 }
@@ -138,37 +132,35 @@ int main(int count, char** arguments) {
     const Vectors rows{ElementType::float32, n, d, items.data(), {}, {}};
     const Vectors asked{ElementType::float32, q, d, queries.data(), {}, {}};
     HnswParameters parameters;
-    parameters.metric =
+    parameters.links.metric =
         std::strcmp(arguments[4], "euclidean") == 0 ? Metric::euclidean : Metric::inner_product;
     parameters.m = static_cast<unsigned>(number(5));
-    parameters.candidates = number(6);
-    parameters.part_rows = parameters.block_rows;
+    parameters.links.candidates = number(6);
 
     Execution execution(static_cast<unsigned>(number(7)));
     HnswBuilder builder(parameters, rows, {});
-    double searching = 0;
     const bench::Stopwatch stopwatch;
     const auto start = std::chrono::steady_clock::now();
-    const Status status = make(builder, execution, searching);
+    const Status status = make(builder, execution);
     if (!status.ok()) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
     std::printf(
         "%zu items, d = %zu, m = %u, %zu candidates, %zu threads: %.2f s, %.2f s of "
-        "processors, %.2f s of them for searches of blocks\n",
-        n, d, parameters.m, parameters.candidates, number(7),
+        "processors\n",
+        n, d, parameters.m, parameters.links.candidates, number(7),
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-        stopwatch.seconds(), searching);
+        stopwatch.seconds());
     for (const PhaseTime& phase : execution.phase_times())
         std::printf("  %s %.2f s\n", phase.name.c_str(), phase.seconds);
     if (count == 10) return 0;
 
     KnnParameters exact;
     exact.k = kNearest;
-    exact.metric = parameters.metric;
+    exact.metric = parameters.links.metric;
     const auto nearest = knn(exact, asked, rows, {}, execution);
     if (!nearest.ok()) return 1;
     const HnswGraph graph = builder.take();
     for (int i = 10; i < count; ++i) {
-        Searcher searcher(graph, items, d, parameters.metric);
+        Searcher searcher(graph, items, d, parameters.links.metric);
         std::size_t found = 0, least = kNearest, below = 0;
         for (std::size_t query = 0; query < q; ++query) {
             const auto list = searcher.search(queries.data() + query * d, number(i));

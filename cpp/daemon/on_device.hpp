@@ -26,6 +26,7 @@
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "cpp/embeddings/trainer.hpp"
 #include "cpp/embeddings/word_movers.hpp"
+#include "cpp/hnsw/links.hpp"
 #include "cpp/knn/k_means.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/keyed_knn.hpp"
@@ -119,6 +120,21 @@ struct CosineSimilarityOnDevice {
 struct KMeansOnDevice {
     using Function = Result<KMeans>(const KMeansParameters& parameters, const Vectors& items,
                                     std::uint64_t memory, Execution& execution);
+    static Function on_host;
+};
+
+/// link_to_earlier() of cpp/hnsw/links.hpp, and link_back().
+struct HnswLinksOnDevice {
+    using Function = Status(const HnswLinkParameters& parameters, const Vectors& values,
+                            const LayerRows& rows, const HnswLinks& links, std::uint64_t memory,
+                            Execution& execution);
+    static Function on_host;
+};
+struct HnswLinksBackOnDevice {
+    using Function = Status(const HnswLinkParameters& parameters, const Vectors& values,
+                            const HnswLinks& links, const LayerRows& rows,
+                            std::span<std::uint32_t> neighbors, std::uint64_t memory,
+                            Execution& execution);
     static Function on_host;
 };
 

@@ -23,6 +23,7 @@
 
 #include "cpp/link/cosine_similarity.hpp"
 #include "cpp/link/dbscan.hpp"
+#include "cpp/link/hnsw_links.hpp"
 #include "cpp/link/k_means.hpp"
 #include "cpp/link/knn.hpp"
 #include "cpp/link/near_duplicates.hpp"
@@ -43,8 +44,8 @@ namespace gputext {
 using Operators =
     TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, NearestStringsRequest,
              NearestBitsRequest, OutlierFactorRequest, DbscanRequest, CosineSimilarityRequest,
-             KMeansRequest, WordLookupRequest, TrieBuildRequest, WordSimilarityRequest,
-             Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
+             KMeansRequest, HnswLinksRequest, WordLookupRequest, TrieBuildRequest,
+             WordSimilarityRequest, Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
 
 template <class Request>
 using SubmitOf = typename Request::Packed::Submit;

@@ -18,6 +18,7 @@ extern "C" {
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include "cpp/base/byte_text.hpp"
@@ -45,9 +46,8 @@ namespace {
 /// ef_construction where that is more. docs/hnsw-build.md has the recall that this gives.
 constexpr std::size_t kCandidatesOfTwoM = 25;
 
-/// Rows that are searched for together: at least, on the CPU, and on a device, to which all rows
-/// before them are copied.
-constexpr std::size_t kLeastBlock = 1024, kBlock = 16384, kDeviceBlock = 65536;
+/// Rows that are searched for together on the CPU: at least, and at most.
+constexpr std::size_t kLeastBlock = 1024, kBlock = 16384;
 
 /// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say.
 constexpr std::size_t kExactRows = std::size_t{1} << 18, kDeviceExactRows = std::size_t{1} << 22;
@@ -87,7 +87,7 @@ constexpr std::size_t kBytesOfRow = 40;
 /// Bytes that an element takes beside its values, from the reading to the last page: the links of
 /// the graph and of the builder, and what HnswBuilder, TableElements and write_pages() say.
 std::size_t bytes_of_element(unsigned m) {
-    return 2 * std::size_t{m} * (3 * sizeof(std::uint32_t) + sizeof(double)) + 64;
+    return 2 * std::size_t{m} * (4 * sizeof(std::uint32_t) + sizeof(double)) + 64;
 }
 
 /// About the most that the values can take: what the table takes on disk, or, where they are made
@@ -104,72 +104,63 @@ std::uint64_t most_bytes_of_values(Relation table, const IndexKind& kind) {
 
 // ---- The graph ----
 
-/// The search of a block.
-class BlockSearch final : public Computation {
+/// The links of a layer.
+class LayerComputation final : public Computation {
 public:
-    BlockSearch(const HnswBuilder& builder, const TableElements& elements)
-        : builder_(builder), elements_(elements) {}
+    LayerComputation(const HnswBuilder& builder, const TableElements& elements)
+        : layer_(builder.layer()),
+          elements_(builder.layer_is_lowest() ? &elements : nullptr),
+          linked_(builder.linked()) {}
 
-    Neighbors found;
+    LayerLinks links;
 
     JobSize size() const override {
-        const Vectors queries = builder_.queries(), items = builder_.items();
+        const Vectors& values = layer_.values;
+        Vectors before = values;
+        before.rows /= 2;
         const std::uint64_t bytes =
-            (queries.rows + items.rows) * queries.dimensions * gputext::element_size(queries.type);
-        return {queries.rows + items.rows, bytes, knn_cpu_seconds(queries, items, cpu_threads())};
+            values.rows * values.dimensions * gputext::element_size(values.type);
+        return {values.rows, bytes, knn_cpu_seconds(values, before, cpu_threads())};
     }
-    Status compute(Execution& execution) override {
-        return keep(knn_nearer(builder_.search(), builder_.radii(), builder_.queries(),
-                               builder_.items(), execution));
-    }
+    Status compute(Execution& execution) override { return keep(link_layer(layer_, execution)); }
     void prepare_for_device() override {}
     Status submit(DaemonConnection& connection, Stop stop) override {
-        KnnRequest request;
-        request.parameters = builder_.search();
-        request.queries = files(builder_.queries(), builder_.query_elements());
-        request.items = files(builder_.items(), builder_.item_elements());
+        HnswLinksRequest request;
+        request.parameters = layer_.parameters;
+        request.values =
+            elements_ != nullptr ? elements_->files() : VectorFiles{layer_.values, {}, -1};
+        request.linked = static_cast<std::uint32_t>(layer_.rows);
+        request.back = layer_.back;
         request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<KnnAnswer>(event).read(stop));
+        return keep(std::get<HnswLinksAnswer>(event).read(stop));
+    }
+    void show(const Step& step) override {
+        if (std::strcmp(step.phase, "linking rows") == 0)
+            pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                         static_cast<int64>(linked_ + step.done));
     }
 
 private:
-    Status keep(Result<Neighbors> answer) {
-        if (answer.ok()) found = std::move(*answer);
+    Status keep(Result<LayerLinks> answer) {
+        if (answer.ok()) links = std::move(*answer);
         return answer.status();
     }
 
-    /// Vectors that lie in files for gputextd are not copied.
-    VectorFiles files(const Vectors& vectors, std::optional<HnswBuilder::Range> range) const {
-        if (range) return elements_.files(range->begin, range->end);
-        return {vectors, {}, -1};
-    }
-
-    const HnswBuilder& builder_;
-    const TableElements& elements_;
+    LayerToLink layer_;
+    const TableElements* elements_;  // where these are the layer's
+    std::uint64_t linked_;           // elements of layers above
 };
-
-void show_searched(const HnswBuilder& builder) {
-    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-                                 static_cast<int64>(builder.searched()));
-}
 
 /// Whether the searches for so many elements run on a device, as it looks now.
 bool searches_on_device(const Vectors& values) {
-    Vectors queries = values;
-    queries.rows = std::min(values.rows, kBlock);
+    Vectors before = values;
+    before.rows /= 2;
     const std::uint64_t bytes =
         values.rows * values.dimensions * gputext::element_size(values.type);
-    return has_device_for({values.rows, bytes, knn_cpu_seconds(queries, values, cpu_threads())});
-}
-
-double milliseconds_since(instr_time begin) {
-    instr_time now;
-    INSTR_TIME_SET_CURRENT(now);
-    INSTR_TIME_SUBTRACT(now, begin);
-    return INSTR_TIME_GET_MILLISEC(now);
+    return has_device_for({values.rows, bytes, knn_cpu_seconds(values, before, cpu_threads())});
 }
 
 /// Makes the graph of the elements, on a device where that is faster.
@@ -179,36 +170,26 @@ HnswGraph* make_graph(const HnswParameters& parameters, const TableElements& ele
         make_owned<HnswBuilder>(context, parameters, elements.values(), elements.copy_of());
     run_threaded([builder](Execution& execution) { return builder->begin(execution); });
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
-                                 static_cast<int64>(builder->to_search()));
-    const MemoryContext of_block =
-        AllocSetContextCreate(context, "gputext block of an index", ALLOCSET_DEFAULT_SIZES);
-    TimeSplit of_searches;  // there may be hundreds
-    double searching = 0, merging = 0;
-    const auto timed = [](double& total, const auto& work) {
-        instr_time begin;
-        INSTR_TIME_SET_CURRENT(begin);
-        work();
-        total += milliseconds_since(begin);
-    };
-    while (builder->has_block()) {
-        while (builder->has_search()) {
-            auto* const search = make_owned<BlockSearch>(of_block, *builder, elements);
-            timed(searching, [&] { run_computation(*search, of_searches, of_block); });
-            timed(merging, [&] {
-                run_threaded([builder, search](Execution& execution) {
-                    return builder->add(search->found, execution);
-                });
-            });
-            MemoryContextReset(of_block);
-        }
-        run_threaded([builder](Execution& execution) { return builder->end_block(execution); });
-        show_searched(*builder);
+                                 static_cast<int64>(builder->to_link()));
+    const MemoryContext of_layer =
+        AllocSetContextCreate(context, "gputext layer of an index", ALLOCSET_DEFAULT_SIZES);
+    times.lap("levels drawn");
+    while (builder->has_layer()) {
+        TimeSplit unused;  // of layers above, which have few elements
+        TimeSplit& of_layer_times = builder->layer_is_lowest() ? times : unused;
+        if (builder->layer_is_lowest()) times.lap("upper layers linked");
+        auto* const layer = make_owned<LayerComputation>(of_layer, *builder, elements);
+        run_computation(*layer, of_layer_times, of_layer);
+        run_threaded([builder, layer](Execution& execution) {
+            return builder->add(std::move(layer->links), execution);
+        });
+        MemoryContextReset(of_layer);
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                     static_cast<int64>(builder->linked()));
     }
     auto* const made = make_owned<HnswGraph>(context);
     attempt_or_raise([&] { *made = builder->take(); });
-    times.lap("neighbors found",
-              psprintf("blocks searched in %.1f ms, what was found merged in %.1f ms", searching,
-                       merging));
+    times.lap("graph made");
     return made;
 }
 
@@ -247,17 +228,16 @@ HnswParameters parameters_of(const IndexKind& kind, const TableElements& element
     const bool on_device = searches_on_device(elements.values());
     HnswParameters parameters;
     parameters.m = kind.m;
-    parameters.candidates =
+    parameters.links.candidates =
         std::max<std::size_t>(kCandidatesOfTwoM * kind.m / 2, kind.ef_construction);
-    parameters.metric = kind.metric;
+    parameters.links.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
     parameters.exact_rows = hnsw_exact_rows();
     if (parameters.exact_rows == 0)
         parameters.exact_rows = on_device ? kDeviceExactRows : kExactRows;
-    parameters.part_rows = elements.part_rows();
-    parameters.block_rows = std::clamp(memory / 4 / (16 * parameters.candidates), kLeastBlock,
-                                       on_device ? kDeviceBlock : kBlock);
-    parameters.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
+    parameters.links.block_rows =
+        std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
+    parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
     return parameters;
 }
 
@@ -361,11 +341,14 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     auto* const elements = make_owned<TableElements>(context);
     const TableElements::Disk disk{on_disk ? open_file(true, of_files) : -1,
                                    on_disk ? open_file(true, of_files) : -1};
-    run_threaded([&, elements](Execution& execution) {
-        return elements->set({files.found, files.processes}, kind, disk, execution);
+    auto* const phases = static_cast<PhaseText*>(palloc0(sizeof(PhaseText)));
+    run_threaded([&, elements, phases](Execution& execution) {
+        const Status status = elements->set({files.found, files.processes}, kind, disk, execution);
+        phases->set(execution.phase_times());
+        return status;
     });
     MemoryContextDelete(of_files);
-    times.lap("vectors ordered");
+    times.lap("vectors ordered", phases->text);
     const std::size_t count = elements->values().rows;
     const std::size_t memory = left_of_limit(kind, count, on_disk, reason);
     if (reason.given()) return leave_after(context, outside, index, reason);
@@ -376,8 +359,11 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     begin_phase(kWriting);
     const Elements all{graph, kind.ef_construction, elements->values(), elements->first_rows(),
                        elements->rows()};
-    write_pages(index, all);
-    times.lap("pages written");
+    const PageTimes written = write_pages(index, all);
+    times.lap("pages written",
+              psprintf("placing %.1f, waiting for full ones %.1f, logging %.1f, "
+                       "extending the index %.1f",
+                       written.placing, written.waiting, written.logging, written.extending));
     if (count > 0) let_pgvector_search(table, index, kind, all);
     times.lap("searched by pgvector");
     times.report("build_hnsw");

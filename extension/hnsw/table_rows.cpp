@@ -289,7 +289,11 @@ Status ValueRows::write(std::uint64_t row, std::span<const std::uint8_t> bytes) 
 }
 
 Status ValueRows::finish() {
-    if (file_ >= 0) return disk_.map(file_, rows_ * row_bytes_);
+    if (file_ >= 0) {
+        on_disk_ = FileDescriptor(fcntl(file_, F_DUPFD_CLOEXEC, 0));
+        if (!on_disk_.valid()) return Status::out_of_memory();
+        return disk_.map(file_, rows_ * row_bytes_);
+    }
     GPUTEXT_TRY(memory_.seal());
     return memory_.map();
 }
@@ -298,9 +302,8 @@ const std::byte* ValueRows::data() const {
     return file_ >= 0 ? disk_.data() : reinterpret_cast<const std::byte*>(memory_.data());
 }
 
-FileParts ValueRows::parts(std::size_t first, std::size_t count) const {
-    if (files_.empty()) return {};
-    return FileParts(std::span(files_).subspan(first, count), part_bytes_);
+FileParts ValueRows::parts() const {
+    return files_.empty() ? FileParts(on_disk_.get()) : FileParts(files_, part_bytes_);
 }
 
 namespace {
@@ -326,16 +329,21 @@ std::size_t rows_of_part(std::size_t rows) {
     return std::max(least, (rows / kMostParts + pages) / pages * pages);
 }
 
-/// Writes rows to `to`, each of which is where `from(row)` says.
+/// Writes rows to `to`, each of which is where `from(row)` says. One task after the other is for
+/// another part, as threads wait for each other where they write the same file.
 template <class From>
 Status write_rows(std::size_t rows, std::size_t row_bytes, ValueRows& to, Execution& execution,
                   const From& from) {
+    const std::size_t part_rows = to.part_rows(), parts = (rows + part_rows - 1) / part_rows;
     const std::size_t together = std::max<std::size_t>(1, kBufferBytes / row_bytes);
-    const std::size_t tasks = (rows + together - 1) / together;
+    const std::size_t tasks = parts * ((part_rows + together - 1) / together);
     std::vector<std::vector<std::uint8_t>> buffers(execution.threads());
     execution.begin_phase("ordering vectors", tasks);
     return execution.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
-        const std::size_t begin = task * together, end = std::min(rows, begin + together);
+        const std::size_t part = task % parts, within = task / parts * together;
+        const std::size_t begin = part * part_rows + within;
+        const std::size_t end = std::min({rows, begin + together, (part + 1) * part_rows});
+        if (begin >= end) return Status();
         std::vector<std::uint8_t>& buffer = buffers[worker];
         buffer.resize((end - begin) * row_bytes);
         for (std::size_t row = begin; row < end; ++row)
@@ -370,9 +378,8 @@ Status TableElements::put_in_order(std::span<const FoundRows> found, int file,
     for (std::size_t row = 0; row < rows; ++row)
         ItemPointerSet(&rows_[row], static_cast<BlockNumber>(order[row].place >> 16),
                        static_cast<OffsetNumber>(order[row].place & 0xffff));
-    part_rows_ = rows_of_part(rows);
     stored_ = std::make_unique<ValueRows>();
-    GPUTEXT_TRY(stored_->create(file, rows, row_bytes_, part_rows_));
+    GPUTEXT_TRY(stored_->create(file, rows, row_bytes_, rows_of_part(rows)));
     GPUTEXT_TRY(write_rows(rows, row_bytes_, *stored_, execution, [&](std::size_t row) {
         return values[order[row].process].data() + order[row].row * row_bytes_;
     }));
@@ -415,8 +422,7 @@ Status TableElements::put_together(int file, Execution& execution) {
 
     auto elements = std::make_unique<ValueRows>();
     const std::size_t count = classes + copy_of_.size();
-    part_rows_ = rows_of_part(count);
-    GPUTEXT_TRY(elements->create(file, count, row_bytes_, part_rows_));
+    GPUTEXT_TRY(elements->create(file, count, row_bytes_, rows_of_part(count)));
     GPUTEXT_TRY(write_rows(count, row_bytes_, *elements, execution, [&](std::size_t element) {
         const std::size_t of = element < classes ? element : copy_of_[element - classes];
         return stored_->data() + distinct.firsts()[of] * row_bytes_;
@@ -437,12 +443,8 @@ Status TableElements::set(std::span<const FoundRows> found, const IndexKind& kin
     return put_together(disk.elements, execution);
 }
 
-VectorFiles TableElements::files(std::size_t begin, std::size_t end) const {
-    VectorFiles files{RowRange(values_, begin, end).vectors(), {}, -1};
-    const std::size_t first = begin / part_rows_, parts = (end + part_rows_ - 1) / part_rows_;
-    if (begin % part_rows_ == 0 && (end % part_rows_ == 0 || end == values_.rows))
-        files.elements = stored_->parts(first, parts - first);
-    return files;
+VectorFiles TableElements::files() const {
+    return {values_, stored_->parts(), -1};
 }
 
 }  // namespace gputext::hnsw

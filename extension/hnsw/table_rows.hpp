@@ -57,17 +57,20 @@ public:
     Status create(int file, std::uint64_t rows, std::size_t row_bytes, std::size_t part_rows);
     /// From several threads. Errors: out_of_memory, io_error.
     Status write(std::uint64_t row, std::span<const std::uint8_t> bytes);
+    /// As many as a file has; on disk all.
+    std::size_t part_rows() const { return file_ >= 0 ? rows_ : part_bytes_ / row_bytes_; }
     /// After all rows were written: data() has them. Errors: the same.
     Status finish();
     const std::byte* data() const;
-    /// The files of so many parts, of which the last one of all may have fewer rows; none on disk.
-    FileParts parts(std::size_t first, std::size_t count) const;
+    /// The files of all rows, as long as this object.
+    FileParts parts() const;
 
 private:
     PartedFile memory_;
     std::vector<int> files_;  // of memory_
     std::uint64_t part_bytes_ = 0;
     int file_ = -1;
+    FileDescriptor on_disk_;  // the same file, which its owner may close
     Mapping disk_;
     std::uint64_t rows_ = 0;
     std::size_t row_bytes_ = 0;
@@ -96,11 +99,8 @@ public:
     Status set(std::span<const FoundRows> found, const IndexKind& kind, const Disk& disk,
                Execution& execution);
 
-    /// The rows of a part of the values' files: of whole pages, and so many that there are no more
-    /// parts than a file may have.
-    std::size_t part_rows() const { return part_rows_; }
-    /// Where rows [begin, end) of values() lie: in files for gputextd where they are whole parts.
-    VectorFiles files(std::size_t begin, std::size_t end) const;
+    /// values(), in files for gputextd.
+    VectorFiles files() const;
 
     /// Of a row for each element.
     const Vectors& values() const { return values_; }
@@ -114,7 +114,7 @@ private:
     Status put_in_order(std::span<const FoundRows> found, int file, Execution& execution);
     Status put_together(int file, Execution& execution);
 
-    std::size_t row_bytes_ = 0, part_rows_ = 0;
+    std::size_t row_bytes_ = 0;
     std::unique_ptr<ValueRows> stored_;
     Vectors values_;
     std::vector<std::uint32_t> copy_of_, first_rows_;

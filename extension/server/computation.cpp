@@ -65,6 +65,11 @@ struct Progressing {
     TimestampTz heard_at;
 };
 
+void show(Computation& computation, const Step& step) {
+    show_step(step);
+    computation.show(step);
+}
+
 // ---- Events ----
 
 void note(Progressing& now, const Progress& progress) {
@@ -145,7 +150,7 @@ void wait_for_end(Computation& computation, DaemonConnection& connection, Device
         if (result.end == JobEnd::none && is_silent(connection, now))
             end_in_silence(connection, result);
         if (result.end != JobEnd::none) return;
-        show_step({now.phase, now.done, now.total, now.device, now.epoch, now.loss});
+        show(computation, {now.phase, now.done, now.total, now.device, now.epoch, now.loss});
         wait_until_readable(connection.fd(), kLookEveryMilliseconds);
     }
 }
@@ -327,7 +332,7 @@ void compute_on_cpu(Run& run) {
     run.computation.prepare_for_cpu();
     const TimestampTz begin = GetCurrentTimestamp();
     run.job.start(run.work);
-    finish_job(run.job.job(), kOnCpu);
+    finish_job(run.job.job(), kOnCpu, [&](const Step& step) { show(run.computation, step); });
     PhaseText phases;
     Failure failure;
     attempt(failure, [&]() -> Status {

@@ -11,6 +11,7 @@
 #include "cpp/base/stop.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/device_choice.hpp"
+#include "extension/server/activity.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext {
@@ -26,6 +27,8 @@ public:
     virtual void prepare_for_cpu() {}
     /// On the CPU. Called on a thread of its own.
     virtual Status compute(Execution& execution) = 0;
+    /// Told now and then how far it is, wherever it is computed, besides what other sessions see.
+    virtual void show([[maybe_unused]] const Step& step) {}
 
     // On a device; compute() may still follow.
 

@@ -23,14 +23,10 @@ bool wait_until_readable(int descriptor, long milliseconds) {
     return (events & WL_SOCKET_READABLE) != 0;
 }
 
-namespace {
-
 Step step_of(const Execution& execution, std::int32_t device) {
     return {execution.phase(), execution.done(), execution.total(), device,
             execution.epoch(), execution.loss()};
 }
-
-}  // namespace
 
 void SessionJob::start(const Job::Work& work) {
     const unsigned wanted = cpu_threads();
@@ -54,10 +50,7 @@ void SessionJob::end() {
     helpers_ = 0;
 }
 
-void finish_job(Job& job, std::int32_t device) {
-    do {
-        show_step(step_of(job.execution(), device));
-    } while (!wait_until_readable(job.ready_fd(), kLookEveryMilliseconds));
+void take_end_of(Job& job) {
     attempt_or_raise([&] { return job.wait(); });
 }
 
@@ -86,7 +79,7 @@ void run_threaded(ThreadedFunction function, const void* work) {
     PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
     {
         run->job.start(run->work);
-        finish_job(run->job.job(), kNowhereYet);
+        finish_job(run->job.job(), kNowhereYet, show_step);
         run->job.end();
     }
     PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));

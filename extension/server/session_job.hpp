@@ -11,6 +11,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/job.hpp"
 #include "cpp/base/status.hpp"
+#include "extension/server/activity.hpp"
 
 namespace gputext {
 
@@ -40,10 +41,20 @@ private:
     unsigned helpers_ = 0;
 };
 
-/// Waits for the job's end, showing meanwhile how far it is, and on which device: kOnCpu, or
-/// kNowhereYet for what precedes the operator's own computation. Raises the job's failure as an
-/// error.
-void finish_job(Job& job, std::int32_t device);
+Step step_of(const Execution& execution, std::int32_t device);
+/// Of a job whose ready_fd() is readable: raises its failure as an error.
+void take_end_of(Job& job);
+
+/// Waits for the job's end, calling show(Step) meanwhile with how far it is, and on which device:
+/// kOnCpu, or kNowhereYet for what precedes the operator's own computation. Raises the job's
+/// failure as an error.
+template <class Show>
+void finish_job(Job& job, std::int32_t device, const Show& show) {
+    do {
+        show(step_of(job.execution(), device));
+    } while (!wait_until_readable(job.ready_fd(), kLookEveryMilliseconds));
+    take_end_of(job);
+}
 
 using ThreadedFunction = Status (*)(const void* work, Execution& execution);
 void run_threaded(ThreadedFunction function, const void* work);

@@ -1,10 +1,12 @@
 // The kernels of all operators that a GPU has any for. Each one is given to a device as the
 // function that cpp/daemon/on_device.hpp describes.
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "cpp/daemon/on_device.hpp"
+#include "cpp/hnsw/links.hpp"
 #include "cpp/knn/distinct_search.hpp"
 #include "kernels/bits/nearest_bits.hpp"
 #include "kernels/daemon/cuda_device.hpp"
@@ -12,6 +14,7 @@
 #include "kernels/embeddings/sequence_probability.hpp"
 #include "kernels/embeddings/trainer.hpp"
 #include "kernels/embeddings/word_movers.hpp"
+#include "kernels/hnsw/links.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/k_means.hpp"
 #include "kernels/knn/keyed_knn.hpp"
@@ -170,6 +173,45 @@ void provide_k_means(CudaDevice& device) {
     });
 }
 
+/// Rows before a block are copied to the device once for all of it.
+constexpr std::size_t kBlockOfDevice = 65536;
+
+// Where not all rows fit into the device's memory, it searches blocks of them, and threads of the
+// host choose links.
+void provide_hnsw_links(CudaDevice& device) {
+    device.provide<HnswLinksOnDevice>([&device](const HnswLinkParameters& parameters,
+                                                const Vectors& values, const LayerRows& rows,
+                                                const HnswLinks& links, std::uint64_t memory,
+                                                Execution& execution) -> Status {
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            if (gpu::has_kernels_for(parameters, values) &&
+                work.bytes >= gpu::least_bytes_to_link(parameters, values))
+                return gpu::link_to_earlier(parameters, values, rows, links, work, device.ring(),
+                                            execution);
+            const auto search = [&](const KnnParameters& wanted, std::span<const double>,
+                                    const Vectors& queries, const Vectors& items) {
+                return gpu::knn(wanted, queries, items, {}, work, device.ring(), execution);
+            };
+            HnswLinkParameters larger = parameters;
+            larger.block_rows = std::max(larger.block_rows, kBlockOfDevice);
+            return link_to_earlier(larger, values, rows, links, execution, search);
+        });
+    });
+    device.provide<HnswLinksBackOnDevice>(
+        [&device](const HnswLinkParameters& parameters, const Vectors& values,
+                  const HnswLinks& links, const LayerRows& rows, std::span<std::uint32_t> neighbors,
+                  std::uint64_t memory, Execution& execution) -> Status {
+            if (!gpu::has_kernels_for(parameters, values) ||
+                memory < gpu::least_bytes_to_link_back(parameters, values))
+                return HnswLinksBackOnDevice::on_host(parameters, values, links, rows, neighbors,
+                                                      memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::link_back(parameters, values, links, rows, neighbors, work,
+                                      device.ring(), execution);
+            });
+        });
+}
+
 /// Divisor of the device's memory: the part that resident dictionaries may take.
 constexpr std::uint64_t kPartForTries = 8;
 
@@ -267,6 +309,7 @@ void provide_kernels(CudaDevice& device) {
     provide_nearest_bits(device);
     provide_cosine_similarity(device);
     provide_k_means(device);
+    provide_hnsw_links(device);
     provide_word_lookup(device);
     provide_trie_build(device);
     provide_word_similarity(device);

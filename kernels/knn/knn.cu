@@ -10,153 +10,16 @@
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/knn/detail/direct_filter.hpp"
-#include "kernels/knn/detail/fp16_search.hpp"
-#include "kernels/knn/neighbor_lists.hpp"
+#include "kernels/knn/detail/neighbor_search.hpp"
 
 namespace gputext::gpu {
 
-/// Brings the lists of a tile of queries up to date with a batch of items, all on the device.
-class NeighborSearch {
-public:
-    /// `item_keys` of all items, or null. `taken` is called whenever open lists hold items that
-    /// the caller must take away.
-    NeighborSearch(NeighborLists& lists, const std::uint32_t* item_keys,
-                    unsigned long long* rescored, std::function<Status()> taken,
-                    Execution& execution, cudaStream_t stream)
-        : lists_(lists),
-          item_keys_(item_keys),
-          rescored_(rescored),
-          taken_(std::move(taken)),
-          execution_(execution),
-          stream_(stream) {}
-
-    /// By the filter in half precision, which was given the same queries and items, and by
-    /// differences where that fails; returns for how many queries it did. `timer` measures what
-    /// the device does.
-    Status search(const DirectFilterInput& input, Fp16Search& fp16, std::uint32_t begin,
-                  std::uint32_t end, bool lists_are_empty, StreamTimer& timer,
-                  std::uint64_t& escalated);
-
-    /// By differences in double precision, the items [begin, end) of the batch: for all queries, or
-    /// those that a first filter failed for. `lists_are_empty`: nothing was searched before.
-    /// Errors: cancelled, out_of_memory, device_error.
-    Status search_directly(const DirectFilterInput& input, const QuerySelection& selection,
-                           std::uint32_t begin, std::uint32_t end, bool lists_are_empty);
-
-private:
-    Status search_range(const DirectFilterInput& input, const QuerySelection& selection,
-                        std::uint32_t begin, std::uint32_t end);
-    Status filter(const DirectFilterInput& input, const QuerySelection& selection,
-                  std::uint32_t begin, std::uint32_t end);
-    Status merge(const DirectFilterInput& input, const QuerySelection& selection,
-                 const float* score_widths = nullptr, const MarkedItems& marked = {});
-
-    NeighborLists& lists_;
-    const std::uint32_t* item_keys_;
-    unsigned long long* rescored_;
-    std::function<Status()> taken_;
-    Execution& execution_;
-    cudaStream_t stream_;
-};
-
 namespace {
 
-/// Pairs times dimensions of a launch: some 20 ms.
-constexpr double kWorkOfLaunch = 1e11;
-
-}  // namespace
-
-Status NeighborSearch::search(const DirectFilterInput& input, Fp16Search& fp16,
-                               std::uint32_t begin, std::uint32_t end, bool lists_are_empty,
-                               StreamTimer& timer, std::uint64_t& escalated) {
-    const QuerySelection all{nullptr, input.queries.rows};
-    const bool open = lists_.shape().open;
-    DeviceBuffer<std::uint32_t> failed;
-    GPUTEXT_TRY(failed.allocate(all.count, stream_));
-    timer.begin();
-    GPUTEXT_TRY(fp16.filter(lists_, begin, end, lists_are_empty && !open, execution_));
-    GPUTEXT_TRY(merge(input, all, open ? nullptr : fp16.widths(), fp16.marked()));
-    GPUTEXT_TRY(fp16.prove(lists_));
-    timer.end();
-    std::uint32_t count = 0;
-    GPUTEXT_TRY(lists_.take_failed(all, fp16.gates(), fp16.proven(), failed.data(), count));
-    if (open) GPUTEXT_TRY(taken_());
-    if (count == 0) return {};
-    escalated += count;
-    timer.begin();
-    GPUTEXT_TRY(
-        search_directly(input, {failed.data(), count}, begin, end, lists_are_empty && !open));
-    timer.end();
-    return {};
-}
-
-Status NeighborSearch::search_directly(const DirectFilterInput& input,
-                                        const QuerySelection& selection, std::uint32_t begin,
-                                        std::uint32_t end, bool lists_are_empty) {
-    if (begin == end || selection.count == 0) return {};
-    std::uint32_t next = begin;
-    std::uint32_t step = end - begin;
-    if (lists_are_empty) {
-        // The first items are neighbors whatever their distances, which then bound the others'.
-        step = std::min(step, lists_.shape().capacity);
-        next += step;
-        GPUTEXT_TRY(add_all_items(selection, begin, next, lists_.view(), stream_));
-        GPUTEXT_TRY(merge(input, selection));
-    }
-    // Twice as many items each time: about k of them are nearer than the items kept.
-    while (next < end) {
-        step = end - next > step && step < end / 2 ? 2 * step : end - next;
-        const std::uint32_t last = end - next > step ? next + step : end;
-        GPUTEXT_TRY(search_range(input, selection, next, last));
-        next = last;
-    }
-    return {};
-}
-
-Status NeighborSearch::search_range(const DirectFilterInput& input,
-                                     const QuerySelection& selection, std::uint32_t begin,
-                                     std::uint32_t end) {
-    const auto search = [&](const QuerySelection& some, std::uint32_t first, std::uint32_t last) {
-        GPUTEXT_TRY(filter(input, some, first, last));
-        return merge(input, some);
-    };
-    return fill_lists(lists_, selection, begin, end, taken_, stream_, search);
-}
-
-Status NeighborSearch::filter(const DirectFilterInput& input, const QuerySelection& selection,
-                               std::uint32_t begin, std::uint32_t end) {
-    const double work_of_item =
-        static_cast<double>(selection.count) * (input.queries.dimensions + 8.0);
-    const auto most =
-        static_cast<std::uint32_t>(std::clamp(kWorkOfLaunch / work_of_item, 64.0, 1e9));
-    for (std::uint32_t next = begin; next < end;) {
-        const std::uint32_t last = end - next > most ? next + most : end;
-        GPUTEXT_TRY(run_direct_filter(input, selection, next, last, lists_.view(), stream_));
-        next = last;
-        // A queue of long launches could not be stopped.
-        if (next < end)
-            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbors"));
-        GPUTEXT_TRY(execution_.checkpoint(0));
-    }
-    return {};
-}
-
-Status NeighborSearch::merge(const DirectFilterInput& input, const QuerySelection& selection,
-                              const float* score_widths, const MarkedItems& marked) {
-    return lists_.merge({input.metric, input.queries, input.items, input.first_item, item_keys_,
-                         score_widths, marked},
-                        selection, rescored_);
-}
-
-namespace {
-
-constexpr std::uint32_t kMostShortK = 1024;
 constexpr std::uint32_t kOpenCapacity = NeighborLists::kShort;
 constexpr std::size_t kLeastQueries = 64;  // of a tile, where there are as many
 constexpr std::size_t kLeastItems = 256;   // of a batch
 constexpr std::size_t kSmallBuffers = 1 << 16;
-constexpr std::uint32_t kFirstRange = 1 << 22;  // items for which a sample tells enough
 
 Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
              const RowKeys& keys) {
@@ -176,8 +39,7 @@ NeighborLists::Shape shape_of(const KnnParameters& parameters, std::size_t items
     if (keeps_all(parameters, items)) return kOpenShape;
     const std::size_t k = std::min(parameters.k, items);
     const auto short_k = static_cast<std::uint32_t>(k);
-    if (k <= 128) return {short_k, items <= 1 << 17 ? 1024u : 2048u, false, false};
-    if (k <= kMostShortK) return {short_k, NeighborLists::kShort, false, false};
+    if (k <= kMostShortK) return short_lists(short_k, items);
     const std::size_t capacity = std::min(items, k + std::max<std::size_t>(k / 2, 4096));
     return {short_k,
             static_cast<std::uint32_t>(std::max<std::size_t>(capacity, NeighborLists::kShort + 1)),
@@ -455,18 +317,8 @@ private:
             search_timer_.end();
             return {};
         }
-        // With far more items than sampled ones, a gate would let too many pass.
-        std::uint32_t next = input.first_item;
-        std::uint32_t step = kFirstRange;
-        while (next < end) {
-            const std::uint32_t last = end - next > step + step / 2 ? next + step : end;
-            GPUTEXT_TRY(search.search(input, fp16_, next, last,
-                                      is_first && next == input.first_item, search_timer_,
-                                      escalated_));
-            next = last;
-            step = std::min(4 * step, 1u << 30);
-        }
-        return {};
+        return search.search(input, fp16_, input.first_item, end, is_first, search_timer_,
+                             escalated_);
     }
 
     /// Takes what open lists hold.

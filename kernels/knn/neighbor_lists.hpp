@@ -150,6 +150,9 @@ struct MarkedItems {
 /// Shared memory of a block that merges marked items into lists of such a capacity.
 std::size_t shared_bytes_for_marks(const MarkedItems& marked, std::uint32_t capacity);
 
+/// Of queries that are no items.
+inline constexpr std::uint32_t kNoItems = UINT32_MAX;
+
 /// What found items are scored with. Items have numbers from `first_item` on.
 struct MergeInput {
     Metric metric;
@@ -162,6 +165,9 @@ struct MergeInput {
     /// For empty short lists: the items found, in place of the lists' contents. Only where a block
     /// may have shared_bytes_for_marks().
     MarkedItems marked = {};
+    /// Where the queries are items themselves, and only items before each are near it: the number
+    /// of the first one.
+    std::uint32_t first_query = kNoItems;
 };
 
 class NeighborLists {

@@ -520,6 +520,17 @@ protected:
         EXPECT_EQ(found->core, expected->core);
     }
 
+    void expect_answer(const HnswLinksRequest& request) {
+        const auto reply = reply_to<HnswLinksAnswer>(request);
+        Execution execution(2);
+        const auto expected = link_layer(
+            {request.parameters, request.values.vectors, request.linked, request.back}, execution);
+        const auto found = reply.read();
+        ASSERT_TRUE(expected.ok() && found.ok());
+        EXPECT_EQ(found->rows, expected->rows);
+        EXPECT_EQ(found->distances, expected->distances);
+    }
+
 private:
     template <class Answer>
     Answer reply_to(const auto& request) {
@@ -576,6 +587,20 @@ TEST_P(GputextdSharedVectors, AreClustered) {
     request.items = files.files();
     for (const std::size_t min_points : {2, 8}) {
         request.parameters = {.epsilon = 0.1, .min_points = min_points};
+        expect_shared(request);
+    }
+}
+
+/// Without the last rows, which are copies of others in an index.
+TEST_P(GputextdSharedVectors, AreLinked) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 17'000, 3), ElementType::float32, 3);
+    const FiledVectors files(rows.vectors());
+    HnswLinksRequest request;
+    request.values = files.files();
+    request.linked = 16'500;
+    request.parameters = {.candidates = 12, .places = 6, .block_rows = 4096};
+    for (const bool back : {false, true}) {
+        request.back = back;
         expect_shared(request);
     }
 }

@@ -86,6 +86,11 @@ inline std::vector<Message> sample_messages() {
     clusters.items = dense;
     clusters.parameters.k = 2;
     clusters.parameters.metric = Metric::cosine;
+    SubmitHnswLinks linked;
+    linked.values = dense;
+    linked.parameters.candidates = 20;
+    linked.parameters.places = 8;
+    linked.linked = 2;
     SubmitCosineSimilarity similarities;
     similarities.query = {ElementType::float16, 1, 30, false, 30};
     similarities.items = dense;
@@ -148,6 +153,7 @@ inline std::vector<Message> sample_messages() {
             outliers,
             dense_regions,
             clusters,
+            linked,
             similarities,
             lookup,
             build,
@@ -161,6 +167,7 @@ inline std::vector<Message> sample_messages() {
             KnnReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
             DbscanReply{report, 9, 2},
+            HnswLinksReply{report, 9},
             WordLookupReply{report, 30},
             TrieBuildReply{report, 1000, 5000},
             SequenceProbabilityReply{report, 4, 30},

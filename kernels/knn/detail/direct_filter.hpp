@@ -25,6 +25,8 @@ struct DirectFilterInput {
     std::uint32_t first_item;  // the number of the first of `items`
     /// Squares of `items`, as row_squares gives them; for inner_product and cosine.
     const double* item_squares;
+    /// As in MergeInput.
+    std::uint32_t first_query = kNoItems;
 };
 
 /// Adds the items [begin, end), as numbers, to the lists of the selected queries whose limits they

@@ -56,7 +56,6 @@ Status Fp16Search::prepare(Metric metric, const Vectors& items, const Fp16Filter
 
 Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
     const std::size_t padded = space().padded;
-    samples_ = samples_of(items);
     GPUTEXT_TRY(query_rows_.allocate(queries * padded, stream_));
     GPUTEXT_TRY(query_bounds_.allocate(queries, stream_));
     GPUTEXT_TRY(groups_.allocate(blocks_for(queries, kGroupQueries), stream_));
@@ -121,15 +120,16 @@ Fp16FilterJob Fp16Search::job(std::uint32_t begin, std::uint32_t end) const {
 
 Status Fp16Search::take_samples(std::uint32_t begin, std::uint32_t end) {
     Fp16Samples& to = own_items_.samples;
+    const std::uint32_t samples = samples_of(end - begin);
     const std::size_t skipped = begin - first_item_;
     const std::size_t padded = space().padded;
-    GPUTEXT_TRY(to.rows.allocate(samples_ * padded, stream_));
-    GPUTEXT_TRY(to.bounds.allocate(samples_, stream_));
+    GPUTEXT_TRY(to.rows.allocate(samples * padded, stream_));
+    GPUTEXT_TRY(to.bounds.allocate(samples, stream_));
     to.begin = begin;
     to.end = end;
     return sample_items(
         space(), {items_->rows.data() + skipped * padded, items_->bounds.data() + skipped, nullptr},
-        end - begin, samples_, to.rows.data(), to.bounds.data(), stream_);
+        end - begin, samples, to.rows.data(), to.bounds.data(), stream_);
 }
 
 Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
@@ -139,13 +139,14 @@ Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint
         samples = &own_items_.samples;
         if (!samples->are_of(begin, end)) GPUTEXT_TRY(take_samples(begin, end));
     }
-    const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin, kSampleGroups);
-    Fp16FilterJob sampled = job(0, samples_);
+    const std::uint32_t count = samples_of(end - begin);
+    const std::uint32_t rank = rank_of_gate(lists.k + 1, count, end - begin, kSampleGroups);
+    Fp16FilterJob sampled = job(0, count);
     sampled.items = {samples->rows.data(), samples->bounds.data(), nullptr};
     sampled.first_item = 0;
     sampled.largest = group_scores_.data();
     sampled.groups = kSampleGroups;
-    sampled.group_items = samples_ / kSampleGroups;
+    sampled.group_items = count / kSampleGroups;
     GPUTEXT_TRY(run_fp16_filter(device_, sampled, space().padded, stream_));
     return guess_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(), rank,
                        stream_);

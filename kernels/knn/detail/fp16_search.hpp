@@ -74,7 +74,6 @@ private:
     Fp16ItemSet own_items_;
     const Fp16ItemSet* items_ = &own_items_;
     cudaStream_t stream_ = nullptr;
-    std::uint32_t samples_ = 0;  // taken of a range
     std::uint32_t queries_ = 0;
     std::uint32_t first_item_ = 0;
     DeviceBuffer<__half> query_rows_;

@@ -43,7 +43,9 @@ __device__ std::uint64_t key_of_item(const MergeInput& input, std::uint32_t quer
         for (unsigned n = 0; n < N; ++n) fetch_ahead(rows[n], dimensions);
     }
     const double distance = exact_distance(input.metric, exact, rows, dimensions, lanes);
-    const bool excluded = queries.keys != nullptr && queries.keys[query] == input.item_keys[own];
+    const bool excluded =
+        (queries.keys != nullptr && queries.keys[query] == input.item_keys[own]) ||
+        (input.first_query != kNoItems && own >= input.first_query + query);
     if (excluded || !(distance <= limit)) return kNoDistance;
     return ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
 }

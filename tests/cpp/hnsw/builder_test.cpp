@@ -25,20 +25,12 @@ HnswGraph build(const HnswParameters& parameters, const Vectors& values,
     Execution execution(threads);
     HnswBuilder builder(parameters, values, copy_of);
     EXPECT_TRUE(builder.begin(execution).ok());
-    while (builder.has_block()) {
-        while (builder.has_search()) {
-            // As a device searches, which is not told of radii, and as the CPU does
-            const auto found =
-                builder.queries().rows % 2 == 0
-                    ? knn(builder.search(), builder.queries(), builder.items(), {}, execution)
-                    : knn_nearer(builder.search(), builder.radii(), builder.queries(),
-                                 builder.items(), execution);
-            EXPECT_TRUE(found.ok()) << found.status().message();
-            EXPECT_TRUE(builder.add(*found, execution).ok());
-        }
-        EXPECT_TRUE(builder.end_block(execution).ok());
+    while (builder.has_layer()) {
+        auto links = link_layer(builder.layer(), execution);
+        EXPECT_TRUE(links.ok()) << links.status().message();
+        EXPECT_TRUE(builder.add(std::move(*links), execution).ok());
     }
-    EXPECT_EQ(builder.searched(), builder.to_search());
+    EXPECT_EQ(builder.linked(), builder.to_link());
     return builder.take();
 }
 
@@ -51,7 +43,7 @@ public:
     PlainHnsw(const HnswParameters& parameters, const Vectors& values, std::size_t distinct)
         : parameters_(parameters),
           values_(values),
-          distances_(parameters.metric, values, values, Simd::portable),
+          distances_(parameters.links.metric, values, values, Simd::portable),
           distinct_(distinct) {}
 
     unsigned level(std::uint32_t element) const {
@@ -69,11 +61,11 @@ public:
         ProbedClusters clusters;
         Execution execution(2);
         if (layer == 0 && distinct_ > parameters_.exact_rows &&
-            parameters_.metric != Metric::inner_product) {
-            EXPECT_TRUE(clusters.set(values_, parameters_.simd, execution).ok());
+            parameters_.links.metric != Metric::inner_product) {
+            EXPECT_TRUE(clusters.set(values_, parameters_.links.simd, execution).ok());
             auto probed =
                 clusters.nearest(values_, std::min(ProbedClusters::probes, clusters.size()),
-                                 parameters_.simd, execution);
+                                 parameters_.links.simd, execution);
             EXPECT_TRUE(probed.ok());
             probed_ = std::move(*probed);
         }
@@ -84,7 +76,8 @@ public:
                 if (level(other) >= layer && may_link(clusters, e, other))
                     before.emplace_back(distance(e, other), other);
             std::sort(before.begin(), before.end());
-            if (before.size() > parameters_.candidates) before.resize(parameters_.candidates);
+            if (before.size() > parameters_.links.candidates)
+                before.resize(parameters_.links.candidates);
             for (const std::uint32_t to : choose(before, places, 1)) {
                 linked[e].insert(to);
                 linked[to].insert(e);
@@ -95,8 +88,8 @@ public:
             std::vector<Near> all;
             for (const std::uint32_t other : linked[e]) all.emplace_back(distance(e, other), other);
             std::sort(all.begin(), all.end());
-            neighbors[e] =
-                choose(all, places, parameters_.metric == Metric::inner_product ? 1 : 17.0 / 16);
+            neighbors[e] = choose(
+                all, places, parameters_.links.metric == Metric::inner_product ? 1 : 17.0 / 16);
         }
         return neighbors;
     }
@@ -184,13 +177,12 @@ TEST(HnswBuilder, MakesTheGraphOfItsDefinition) {
     for (int round = 0; round < rounds(12, 60); ++round) {
         HnswParameters parameters;
         parameters.m = static_cast<unsigned>(2 + random.below(15));
-        parameters.candidates = 1 + random.below(60);
-        parameters.metric = std::array{Metric::euclidean, Metric::inner_product,
-                                       Metric::manhattan}[random.below(3)];
+        parameters.links.candidates = 1 + random.below(60);
+        parameters.links.metric = std::array{Metric::euclidean, Metric::inner_product,
+                                             Metric::manhattan}[random.below(3)];
         parameters.highest_level =
             static_cast<unsigned>(random.below(4) == 0 ? random.below(3) : 255);
-        parameters.block_rows = 1 + random.below(600);
-        parameters.part_rows = random.below(2) == 0 ? SIZE_MAX : 1 + random.below(100);
+        parameters.links.block_rows = 1 + random.below(600);
         const std::size_t d = 1 + random.below(40), rows = random.below(700);
         const Shape shape = std::array{Shape::gaussian, Shape::grid, Shape::copies,
                                        Shape::clusters}[random.below(4)];
@@ -211,15 +203,15 @@ TEST(HnswBuilder, ProbesClustersOfManyRows) {
     const TypedRows values(random.rows(Shape::gaussian, 4000, d), ElementType::float32, d);
     HnswParameters parameters;
     parameters.m = 6;
-    parameters.candidates = 30;
+    parameters.links.candidates = 30;
     parameters.exact_rows = 1000;
     parameters.probing_rows = 700;
     expect_defined(build(parameters, values.vectors()), parameters, values.vectors());
     // Smaller blocks of the first rows make no difference, nor does the number of threads.
-    parameters.block_rows = 300;
+    parameters.links.block_rows = 300;
     expect_defined(build(parameters, values.vectors(), {}, 1), parameters, values.vectors());
     // By inner product the nearest row may be in any cluster.
-    parameters.metric = Metric::inner_product;
+    parameters.links.metric = Metric::inner_product;
     expect_defined(build(parameters, values.vectors()), parameters, values.vectors());
 }
 
@@ -243,8 +235,8 @@ TEST(HnswBuilder, MakesTheGraphOfItsDefinitionOfManyRows) {
     RandomRows random;
     HnswParameters parameters;
     parameters.m = 4;
-    parameters.candidates = 20;
-    parameters.block_rows = 4500;
+    parameters.links.candidates = 20;
+    parameters.links.block_rows = 4500;
     const TypedRows values(random.rows(Shape::clusters, kFewer ? 5000 : 12000, 3),
                            ElementType::float32, 3);
     expect_defined(build(parameters, values.vectors()), parameters, values.vectors());
@@ -313,7 +305,7 @@ TEST(HnswBuilder, StopsWhenAsked) {
     HnswBuilder builder({}, values.vectors(), {});
     ASSERT_TRUE(builder.begin(execution).ok());
     execution.request_stop();
-    EXPECT_EQ(builder.end_block(execution).code(), ErrorCode::cancelled);
+    EXPECT_EQ(link_layer(builder.layer(), execution).status().code(), ErrorCode::cancelled);
 }
 
 // ---- Whether searches find what they look for ----

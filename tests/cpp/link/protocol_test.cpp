@@ -153,6 +153,27 @@ TEST(Protocol, RefusesMatricesThatCannotBe) {
     EXPECT_FALSE(good({ElementType::float32, 2, 5, true, UINT64_MAX}));
 }
 
+TEST(Protocol, RefusesLayersThatCannotBe) {
+    SubmitHnswLinks good;
+    good.values = {ElementType::float16, 3, 5, false, 15};
+    good.linked = 3;
+    const auto passes = [&](auto change) {
+        SubmitHnswLinks changed = good;
+        change(changed);
+        return decode(encode(changed), descriptors_of(changed)).ok();
+    };
+    EXPECT_TRUE(passes([](SubmitHnswLinks&) {}));
+    EXPECT_TRUE(passes([](SubmitHnswLinks& submit) { submit.linked = 0; }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.linked = 4; }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) {
+        submit.values = {ElementType::float32, 3, 5, true, 2};
+    }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.candidates = 0; }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.block_rows = 0; }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.places = 0; }));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.places = 65537; }));
+}
+
 TEST(Protocol, RefusesTextsThatCannotBe) {
     const auto good = [](const MatrixShape& queries, const MatrixShape& items) {
         SubmitTermKnn submit;

@@ -19,6 +19,7 @@ class KernelsOf : public ::testing::Test {};
 using Operators =
     ::testing::Types<NearDuplicatesOnDevice, NearPairsOnDevice, SignaturesOnDevice, KnnOnDevice,
                      KeyedKnnOnDevice, TermKnnOnDevice, NearestStringsOnDevice, NearestBitsOnDevice, CosineSimilarityOnDevice, KMeansOnDevice,
+                     HnswLinksOnDevice, HnswLinksBackOnDevice,
                      WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
                      CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
                      SequenceProbabilityOnDevice>;

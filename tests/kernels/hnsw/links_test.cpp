@@ -1,0 +1,175 @@
+#include "kernels/hnsw/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/device_fixture.hpp"
+#include "tests/support/vector_rows.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::RandomRows;
+using testing::Shape;
+using testing::TypedRows;
+
+/// The CPU's operator, which its own tests hold against a plain one, gives what is expected.
+class HnswLinksOnDevice : public testing::RingTest {
+protected:
+    HnswLinksOnDevice() { work.bytes = std::size_t{4} << 30; }
+
+    static LayerLinks room_for(std::size_t links) {
+        LayerLinks room;
+        room.rows.resize(links);
+        room.distances.resize(links);
+        return room;
+    }
+
+    /// In parts that end with these rows.
+    void expect_same(const HnswLinkParameters& parameters, const TypedRows& values,
+                     const std::vector<std::size_t>& ends) {
+        const Vectors& all = values.vectors();
+        const std::size_t rows = all.rows, places = parameters.places;
+        Execution execution(4);
+        ASSERT_TRUE(gpu::has_kernels_for(parameters, all));
+        auto wanted = link_layer({parameters, all, rows, false}, execution);
+        const auto neighbors = link_layer({parameters, all, rows, true}, execution);
+        ASSERT_TRUE(wanted.ok() && neighbors.ok());
+        LayerLinks found = room_for(rows * places);
+        std::vector<std::uint32_t> back(rows * places);
+        std::size_t begin = 0;
+        for (const std::size_t end : ends) {
+            const LayerRows part{begin, end};
+            const std::size_t first = begin * places, count = part.size() * places;
+            const Status status =
+                gpu::link_to_earlier(parameters, all, part,
+                                     {std::span(found.rows).subspan(first, count),
+                                      std::span(found.distances).subspan(first, count)},
+                                     work, ring(), execution);
+            ASSERT_TRUE(status.ok()) << status.message();
+            begin = end;
+        }
+        ASSERT_EQ(begin, rows);
+        EXPECT_EQ(found.rows, wanted->rows);
+        EXPECT_EQ(found.distances, wanted->distances);
+        begin = 0;
+        for (const std::size_t end : ends) {
+            const LayerRows part{begin, end};
+            const Status status =
+                gpu::link_back(parameters, all, found.links(), part,
+                               std::span(back).subspan(begin * places, part.size() * places), work,
+                               ring(), execution);
+            ASSERT_TRUE(status.ok()) << status.message();
+            begin = end;
+        }
+        EXPECT_EQ(back, neighbors->rows);
+    }
+
+    RandomRows random_;
+};
+
+TEST_F(HnswLinksOnDevice, EqualTheCpus) {
+    const auto n = static_cast<std::size_t>(testing::rounds(3000));
+    for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::clusters,
+                              Shape::near_identical, Shape::outliers})
+        for (const std::size_t d : {1, 16, 41, 200})
+            for (const ElementType type : {ElementType::float16, ElementType::float32})
+                for (const Metric metric :
+                     {Metric::euclidean, Metric::inner_product, Metric::manhattan}) {
+                    SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)) + ", d " +
+                                 std::to_string(d) + ", type " +
+                                 std::to_string(static_cast<int>(type)) + ", metric " +
+                                 std::to_string(static_cast<int>(metric)));
+                    const TypedRows values(random_.rows(shape, n, d), type, d);
+                    ASSERT_NO_FATAL_FAILURE(expect_same(
+                        {.metric = metric, .candidates = 50, .places = 12}, values, {n / 3, n}));
+                }
+}
+
+/// Rows beyond those that half precision is used for, tiles of them, lists of both lengths.
+TEST_F(HnswLinksOnDevice, OfManyRowsEqualTheCpus) {
+    const auto n = static_cast<std::size_t>(testing::rounds(40000));
+    for (const Shape shape : {Shape::gaussian, Shape::clusters})
+        for (const std::size_t d : {8, 96})
+            for (const std::size_t candidates : {100, 200})
+                for (const Metric metric : {Metric::euclidean, Metric::inner_product}) {
+                    const TypedRows values(random_.rows(shape, n, d), ElementType::float32, d);
+                    ASSERT_NO_FATAL_FAILURE(
+                        expect_same({.metric = metric, .candidates = candidates, .places = 32},
+                                    values, {n / 2, n}));
+                }
+}
+
+/// All rows are candidates, and few ones; more places than candidates.
+TEST_F(HnswLinksOnDevice, OfFewRowsEqualTheCpus) {
+    for (const std::size_t n : {1, 2, 33, 300})
+        for (const std::size_t candidates : {1, 40, 1000}) {
+            const TypedRows values(random_.rows(Shape::gaussian, n, 7), ElementType::float32, 7);
+            ASSERT_NO_FATAL_FAILURE(
+                expect_same({.candidates = candidates, .places = 32}, values, {n}));
+        }
+}
+
+/// Of a row that all others link to, more is known than a block has threads.
+TEST_F(HnswLinksOnDevice, OfAHubEqualTheCpus) {
+    auto rows = random_.rows(Shape::gaussian, 3000, 30);
+    rows[0].assign(30, 0);
+    const TypedRows values(rows, ElementType::float32, 30);
+    ASSERT_NO_FATAL_FAILURE(expect_same({.candidates = 20, .places = 4}, values, {3000}));
+}
+
+TEST_F(HnswLinksOnDevice, DoNotDependOnMemory) {
+    const std::size_t n = 12000;
+    const TypedRows values(random_.rows(Shape::clusters, n, 64), ElementType::float32, 64);
+    const HnswLinkParameters parameters{.candidates = 60, .places = 16};
+    const std::size_t least = gpu::least_bytes_to_link(parameters, values.vectors());
+    const std::size_t least_back = gpu::least_bytes_to_link_back(parameters, values.vectors());
+    for (const std::size_t more : {std::size_t{0}, std::size_t{10} << 20, std::size_t{100} << 20}) {
+        work.bytes = std::max(least, least_back) + more;
+        ASSERT_NO_FATAL_FAILURE(expect_same(parameters, values, {n}));
+    }
+    Execution execution(2);
+    LayerLinks links = room_for(n * parameters.places);
+    work.bytes = least - 1;
+    EXPECT_EQ(gpu::link_to_earlier(parameters, values.vectors(), {0, n}, links.links(), work,
+                                   ring(), execution)
+                  .code(),
+              ErrorCode::out_of_memory);
+    work.bytes = least_back - 1;
+    EXPECT_EQ(gpu::link_back(parameters, values.vectors(), links.links(), {0, n}, links.rows, work,
+                             ring(), execution)
+                  .code(),
+              ErrorCode::out_of_memory);
+}
+
+TEST_F(HnswLinksOnDevice, StopWhenAsked) {
+    const std::size_t n = 500;
+    const TypedRows values(random_.rows(Shape::gaussian, n, 8), ElementType::float32, 8);
+    const HnswLinkParameters parameters{.places = 8};
+    Execution execution(2);
+    LayerLinks links = room_for(n * parameters.places);
+    execution.request_stop();
+    EXPECT_EQ(gpu::link_to_earlier(parameters, values.vectors(), {0, n}, links.links(), work,
+                                   ring(), execution)
+                  .code(),
+              ErrorCode::cancelled);
+}
+
+TEST(HnswLinksKernels, AreForSomeRowsAndMetrics) {
+    const std::vector<double> elements{1, 2};
+    const Vectors doubles{ElementType::float64, 2, 1, elements.data(), {}, {}};
+    EXPECT_FALSE(gpu::has_kernels_for({}, doubles));
+    Vectors floats = doubles;
+    floats.type = ElementType::float32;
+    EXPECT_TRUE(gpu::has_kernels_for({}, floats));
+    EXPECT_FALSE(gpu::has_kernels_for({.metric = Metric::cosine}, floats));
+    EXPECT_FALSE(gpu::has_kernels_for({.candidates = 1025}, floats));
+    EXPECT_FALSE(gpu::has_kernels_for({.places = 1025}, floats));
+    floats.dimensions = 4097;
+    EXPECT_FALSE(gpu::has_kernels_for({}, floats));
+}
+
+}  // namespace
+}  // namespace gputext

@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::size_t kFirstTerms = 31;
 
+/// Terms that add_all() looks for at once: more than a core waits for, and few enough that what was
+/// fetched for the first is not driven out by the last.
+constexpr std::size_t kAtOnce = 64;
+
 }  // namespace
 
 Vocabulary::Vocabulary(std::pmr::memory_resource* memory)
@@ -43,8 +47,7 @@ bool Vocabulary::append(std::string_view term, Stop stop) {
     return stoppable_append(characters_, term, stop);
 }
 
-std::uint32_t Vocabulary::add(std::string_view term, Stop stop) {
-    const std::uint32_t hash = hash_of(term);
+std::uint32_t Vocabulary::add(std::string_view term, std::uint32_t hash, Stop stop) {
     Slot* slot = &slots_.find(hash, is_slot_of(term, hash));
     if (!slot->free()) return slot->number;
     const std::uint32_t number = size();
@@ -54,6 +57,21 @@ std::uint32_t Vocabulary::add(std::string_view term, Stop stop) {
     ends_.push_back(characters_.size());
     *slot = {hash, number};
     return number;
+}
+
+bool Vocabulary::add_all(std::span<const std::string_view> terms, Stop stop) {
+    for (; !terms.empty(); terms = terms.subspan(std::min(kAtOnce, terms.size()))) {
+        const std::span<const std::string_view> some = terms.first(std::min(kAtOnce, terms.size()));
+        make_room(size() + some.size());
+        std::uint32_t hashes[kAtOnce];
+        for (std::size_t i = 0; i < some.size(); ++i) {
+            hashes[i] = hash_of(some[i]);
+            slots_.prefetch(hashes[i]);
+        }
+        for (std::size_t i = 0; i < some.size(); ++i)
+            if (add(some[i], hashes[i], stop) == kNone) return false;
+    }
+    return true;
 }
 
 std::uint32_t Vocabulary::find(std::string_view term, std::uint32_t hash) const {

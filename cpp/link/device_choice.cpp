@@ -32,8 +32,8 @@ constexpr double kTermScanSecondsPerElement = 1.2e-8;
 constexpr double kLookupSecondsPerWord = 1.1e-7;
 constexpr double kLookupSecondsPerDoubling = 1.5e-8;
 constexpr double kCachedDictionaryBytes = 1 << 20;
-constexpr double kBuildSecondsPerWord = 3e-7;
-constexpr double kBuildSecondsPerByte = 8e-9;
+constexpr double kBuildSecondsPerWord = 1e-7;
+constexpr double kBuildSecondsPerByte = 1.2e-8;
 
 // Measured on one core of an AMD EPYC, `bench/run word_similarity` on 21 million English words:
 // seconds for counting a word and a place beside it; and for weighing and comparing such a

@@ -99,7 +99,7 @@ protected:
 };
 
 /// The image of a dictionary of these words, in any order, each any number of times; words are
-/// copied. O(bytes + words log words) time, on the execution's threads; about 64 bytes a word and
+/// copied. O(bytes + words log words) time, on the execution's threads; about 50 bytes a word and
 /// twice the image beside the words, and for xbw 32 bytes a node. Errors: cancelled;
 /// invalid_argument for 2^32 - 1 words or more, a word of 4 GB, or what a structure has no room
 /// for: front words of more than 4 GB when packed, xbw more than 2^32 - 2 nodes.

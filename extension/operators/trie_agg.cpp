@@ -6,12 +6,16 @@ extern "C" {
 #include "utils/palloc.h"
 }
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory_resource>
 #include <new>
+#include <span>
 #include <vector>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/vocabulary.hpp"
 #include "cpp/trie/trie.hpp"
 #include "extension/base/failure.hpp"
@@ -41,6 +45,7 @@ private:
                 ? nullptr
                 : MemoryContextAllocExtended(context_, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
         if (memory == nullptr) throw std::bad_alloc();
+        if (bytes >= kLarge) prefer_large_pages(static_cast<std::uint8_t*>(memory), bytes);
         return memory;
     }
     void do_deallocate(void* memory, std::size_t, std::size_t) override { pfree(memory); }
@@ -48,17 +53,74 @@ private:
         return this == &other;
     }
 
+    /// Bytes that are worth large pages.
+    static constexpr std::size_t kLarge = std::size_t{1} << 22;
+
     MemoryContext context_;
+};
+
+/// Words on their way into a vocabulary, which takes many at once in less time.
+class PendingWords {
+public:
+    explicit PendingWords(std::pmr::memory_resource* memory) : bytes_(memory), ends_(memory) {}
+
+    bool empty() const { return ends_.empty(); }
+    /// False without room for the word.
+    bool keep(std::string_view word) noexcept {
+        if (ends_.size() >= std::min(ends_.capacity(), kMost) ||
+            bytes_.capacity() - bytes_.size() < word.size())
+            return false;
+        bytes_.insert(bytes_.end(), word.begin(), word.end());
+        ends_.push_back(bytes_.size());
+        return true;
+    }
+    /// Adds them to the vocabulary, and makes room for as many as are worth their memory beside
+    /// what that has. False when stopped.
+    bool hand_over(Vocabulary& words, Stop stop) {
+        std::array<std::string_view, kMost> pending;
+        for (std::size_t i = 0, begin = 0; i < ends_.size(); begin = ends_[i++])
+            pending[i] = {bytes_.data() + begin, ends_[i] - begin};
+        if (!words.add_all(std::span(pending).first(ends_.size()), stop)) return false;
+        bytes_.clear();
+        ends_.clear();
+        const std::size_t room = std::min<std::size_t>(words.size() / kPart, kMost);
+        ends_.reserve(room);
+        bytes_.reserve(room * kBytesOfWord);
+        return true;
+    }
+
+private:
+    static constexpr std::size_t kMost = 64, kPart = 16, kBytesOfWord = 32;
+
+    std::pmr::vector<char> bytes_;
+    std::pmr::vector<std::size_t> ends_;
 };
 
 /// The state of the aggregate: words that come again take no more memory. All of it lies in the
 /// aggregate's context, so that a HashAggregate sees what its groups take.
-struct Gathered {
-    explicit Gathered(MemoryContext context) : memory(context) {}
+class Gathered {
+public:
+    explicit Gathered(MemoryContext context) : memory_(context) {}
 
-    ContextMemory memory;
-    Vocabulary words{&memory};
+    bool empty() const { return words_.size() == 0 && pending_.empty(); }
+    /// False where only add() can take the word.
+    bool keep(std::string_view word) noexcept { return pending_.keep(word); }
+    /// False when stopped.
+    bool add(std::string_view word, Stop stop) {
+        return pending_.hand_over(words_, stop) &&
+               (keep(word) || words_.add(word, stop) != Vocabulary::kNone);
+    }
+    /// Every word that came. False when stopped.
+    bool gather(Stop stop) { return pending_.hand_over(words_, stop); }
+    /// After gather().
+    const Vocabulary& words() const { return words_; }
+
     TrieStructure structure = TrieStructure::front;
+
+private:
+    ContextMemory memory_;
+    Vocabulary words_{&memory_};
+    PendingWords pending_{&memory_};
 };
 
 TrieStructure structure_argument(std::string_view name) {
@@ -80,7 +142,7 @@ void choose_structure(FunctionCallInfo fcinfo, Gathered* gathered) {
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("the structure of a dictionary must not be null")));
     const TrieStructure structure = structure_argument(view_of(PG_GETARG_VARLENA_PP(2)));
-    if (gathered->words.size() > 0 && structure != gathered->structure)
+    if (!gathered->empty() && structure != gathered->structure)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("a dictionary has one structure, and not both %s and %s",
                                name_of(gathered->structure), name_of(structure))));
@@ -154,20 +216,21 @@ SQL_FUNCTION(gputext_trie_agg_transition) {
     if (gathered == nullptr) gathered = make_owned<Gathered>(context, context);
     choose_structure(fcinfo, gathered);
     const std::string_view word = view_of(PG_GETARG_VARLENA_PP(1));
-    attempt_or_raise([&] { gathered->words.add(word, stop_on_interrupt()); });
+    if (!gathered->keep(word)) attempt_or_raise([&] { gathered->add(word, stop_on_interrupt()); });
     PG_RETURN_POINTER(gathered);
 }
 
 SQL_FUNCTION(gputext_trie_agg_final) {
     MemoryContext context = aggregate_context(fcinfo);
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
-    const auto& gathered = *reinterpret_cast<const Gathered*>(PG_GETARG_POINTER(0));
+    auto& gathered = *reinterpret_cast<Gathered*>(PG_GETARG_POINTER(0));
+    attempt_or_raise([&] { gathered.gather(stop_on_interrupt()); });
     // Ends before the words do.
     MemoryContext own = AllocSetContextCreate(context, "gputext trie_agg", ALLOCSET_SMALL_SIZES);
     begin_activity("trie_agg", own);
     TimeSplit times;
     TrieBuildComputation* const build =
-        make_owned<TrieBuildComputation>(own, gathered.structure, gathered.words);
+        make_owned<TrieBuildComputation>(own, gathered.structure, gathered.words());
     run_computation(*build, times, own);
     varlena* const value = new_trie_value(build->image.size());
     std::memcpy(VARDATA(value), build->image.data(), build->image.size());

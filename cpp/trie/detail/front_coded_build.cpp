@@ -50,7 +50,7 @@ SymbolTable symbols_for(Words words, std::size_t buckets, Stop stop) {
 
 class BucketWriter {
 public:
-    explicit BucketWriter(const SymbolTable& symbols) : encoder_(symbols) {}
+    explicit BucketWriter(const SymbolEncoder& encoder) : encoder_(encoder) {}
 
     /// False when stopped, after some of it.
     bool append(Words words, std::string& out, Stop stop);
@@ -67,7 +67,7 @@ private:
         return static_cast<unsigned>(std::min<std::size_t>(number, kMostInHead));
     }
 
-    SymbolEncoder encoder_;
+    const SymbolEncoder& encoder_;
     std::string heads_, codes_, excess_;
 };
 
@@ -112,15 +112,20 @@ bool count_words(Words words, Part& part, Stop stop) {
 
 Result<std::vector<Part>> make_parts(Words words, std::size_t buckets, const SymbolTable& symbols,
                                      Execution& execution) {
+    const SymbolEncoder encoder(symbols);
     std::vector<Part> parts((buckets + kTaskBuckets - 1) / kTaskBuckets);
     execution.begin_phase("packing words", parts.size());
     Status status = execution.parallel_for(parts.size(), [&](std::size_t task, unsigned) -> Status {
-        BucketWriter writer(symbols);
+        BucketWriter writer(encoder);
         Part& part = parts[task];
         const std::size_t end = std::min(buckets, (task + 1) * kTaskBuckets);
         for (std::size_t bucket = task * kTaskBuckets; bucket < end; ++bucket) {
             const std::size_t before = part.bytes.size();
             const Words own = bucket_of(words, bucket);
+            // Words lie all over the memory.
+            if (bucket + 1 < end)
+                for (const std::string_view word : bucket_of(words, bucket + 1))
+                    __builtin_prefetch(word.data());
             if (!writer.append(own, part.bytes, execution.stop()) ||
                 !count_words(own, part, execution.stop()))
                 return Status::cancelled();

@@ -3,23 +3,21 @@
 #include <algorithm>
 
 #include "cpp/base/stoppable.hpp"
+#include "cpp/trie/detail/first_bytes.hpp"
 
 namespace gputext {
 namespace {
 
 constexpr int kRounds = 5;
 
+/// Of what first_bytes() gives.
+constexpr std::uint64_t kTwoBytes = 0xffff;
+
 /// Numbers for what a string is cut into: codes, and behind them bytes without a symbol.
 constexpr std::size_t kUnits = SymbolTable::kMost + 1 + 256;
 
 std::uint64_t mask_of(std::size_t length) {
     return length >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * length) - 1;
-}
-
-std::uint64_t load(std::string_view text) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data(), std::min<std::size_t>(8, text.size()));
-    return word;
 }
 
 /// A string of one to eight bytes as a number, whose order is the strings' except for trailing
@@ -125,28 +123,36 @@ SymbolTable choose_symbols(std::span<const std::string> strings, Stop stop) {
     return table;
 }
 
-SymbolEncoder::SymbolEncoder(const SymbolTable& table) : table_(table) {
-    for (std::uint32_t code = 0; code < table.size; ++code)
-        symbols_.push_back({table.bytes[code], mask_of(table.lengths[code]),
-                            static_cast<std::uint8_t>(code), table.lengths[code]});
-    std::stable_sort(symbols_.begin(), symbols_.end(), [](const Symbol& a, const Symbol& b) {
-        const auto first_a = a.bytes & 255, first_b = b.bytes & 255;
+SymbolEncoder::SymbolEncoder(const SymbolTable& table)
+    : table_(table), begins_((std::size_t{1} << 16) + 1) {
+    of_byte_.fill(SymbolTable::kEscape);
+    for (std::uint32_t code = 0; code < table.size; ++code) {
+        if (table.lengths[code] == 1)
+            of_byte_[table.bytes[code]] = static_cast<std::uint8_t>(code);
+        else
+            symbols_.push_back({table.bytes[code], mask_of(table.lengths[code]),
+                                static_cast<std::uint8_t>(code), table.lengths[code]});
+    }
+    std::sort(symbols_.begin(), symbols_.end(), [](const Symbol& a, const Symbol& b) {
+        const auto first_a = a.bytes & kTwoBytes, first_b = b.bytes & kTwoBytes;
         return first_a != first_b ? first_a < first_b : a.length > b.length;
     });
-    for (const Symbol& symbol : symbols_) ++begins_[(symbol.bytes & 255) + 1];
-    for (std::size_t byte = 0; byte < 256; ++byte)
-        begins_[byte + 1] = static_cast<std::uint16_t>(begins_[byte + 1] + begins_[byte]);
+    std::size_t symbol = 0;
+    for (std::size_t first = 0; first <= kTwoBytes; ++first) {
+        while (symbol < symbols_.size() && (symbols_[symbol].bytes & kTwoBytes) == first) ++symbol;
+        begins_[first + 1] = static_cast<std::uint8_t>(symbol);
+    }
 }
 
 std::uint8_t SymbolEncoder::code_at(std::string_view text) const {
-    const std::uint64_t word = load(text);
-    const std::size_t first = word & 255;
+    const std::uint64_t bytes = first_bytes(text);
+    const std::size_t first = bytes & kTwoBytes;
     for (std::size_t i = begins_[first]; i < begins_[first + 1]; ++i) {
         const Symbol& symbol = symbols_[i];
-        if (symbol.length <= text.size() && (word & symbol.mask) == symbol.bytes)
+        if (symbol.length <= text.size() && (bytes & symbol.mask) == symbol.bytes)
             return symbol.code;
     }
-    return SymbolTable::kEscape;
+    return of_byte_[bytes & 255];
 }
 
 bool SymbolEncoder::append(std::string_view text, std::string& codes, Stop stop) const {

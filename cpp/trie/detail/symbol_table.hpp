@@ -40,7 +40,7 @@ struct SymbolTable {
 /// stopped, which is looked for between rounds, any table.
 SymbolTable choose_symbols(std::span<const std::string> strings, Stop stop = {});
 
-/// Compresses strings.
+/// Compresses strings. Takes 64 kB.
 class SymbolEncoder {
 public:
     explicit SymbolEncoder(const SymbolTable& table);
@@ -57,8 +57,9 @@ private:
     };
 
     const SymbolTable& table_;
-    std::vector<Symbol> symbols_;              // by first byte, the longest of each first
-    std::array<std::uint16_t, 257> begins_{};  // of those with one first byte
+    std::vector<Symbol> symbols_;       // of two bytes and more by the first two, the longest first
+    std::vector<std::uint8_t> begins_;  // of those with the same two
+    std::array<std::uint8_t, 256> of_byte_{};  // codes of the symbols of one byte, or kEscape
 };
 
 }  // namespace gputext

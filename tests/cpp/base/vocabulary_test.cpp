@@ -56,6 +56,28 @@ TEST(Vocabulary, IsThatOfTheStandardLibrary) {
     }
 }
 
+TEST(Vocabulary, AddsManyAsOneByOne) {
+    RandomStrings random;
+    Vocabulary vocabulary, expected;
+    for (std::size_t count = 0; count < 300; ++count) {
+        std::vector<std::string> terms(count);
+        for (std::string& term : terms) term = random.string(random.below(5), "abcdefgh");
+        EXPECT_TRUE(vocabulary.add_all(std::vector<std::string_view>(terms.begin(), terms.end())));
+        for (const std::string& term : terms) expected.add(term);
+        ASSERT_EQ(vocabulary.size(), expected.size());
+    }
+    for (std::uint32_t i = 0; i < expected.size(); ++i)
+        ASSERT_EQ(vocabulary.term(i), expected.term(i));
+}
+
+TEST(Vocabulary, AddingManyEndsWhenStopped) {
+    const std::string large(std::size_t{3} << 20, 'a');
+    const std::vector<std::string_view> terms{"small", large, "behind"};
+    Vocabulary vocabulary;
+    EXPECT_FALSE(vocabulary.add_all(terms, {[](void*) { return true; }, nullptr}));
+    EXPECT_EQ(vocabulary.find("behind"), Vocabulary::kNone);
+}
+
 TEST(Vocabulary, TakesTheMemoryThatItSays) {
     for (const std::uint32_t terms : {1000u, 100000u, 174763u, 174764u}) {
         Vocabulary vocabulary;

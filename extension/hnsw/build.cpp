@@ -357,13 +357,16 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     const HnswGraph* const graph =
         make_graph(parameters_of(kind, *elements, memory), *elements, times, context);
     begin_phase(kWriting);
-    const Elements all{graph, kind.ef_construction, elements->values(), elements->first_rows(),
-                       elements->rows()};
-    const PageTimes written = write_pages(index, all);
+    const Elements all{graph->view(), kind.ef_construction, elements->values(),
+                       elements->first_rows(), elements->rows()};
+    const VectorFiles values = elements->files();
+    const PageTimes written = write_pages(
+        index, all, {static_cast<int>(files.processes) - 1, values.elements, info->ii_Concurrent});
     times.lap("pages written",
-              psprintf("placing %.1f, waiting for full ones %.1f, logging %.1f, "
-                       "extending the index %.1f",
-                       written.placing, written.waiting, written.logging, written.extending));
+              psprintf("placing %.1f, sharing %.1f, of this process: filling %.1f, logging %.1f, "
+                       "writing %.1f",
+                       written.placing, written.sharing, written.filling, written.logging,
+                       written.writing));
     if (count > 0) let_pgvector_search(table, index, kind, all);
     times.lap("searched by pgvector");
     times.report("build_hnsw");

@@ -9,7 +9,7 @@ std::size_t value_size(const Vectors& values) {
 }
 
 TupleSizes tuple_sizes(const Elements& elements) {
-    return {element_size(value_size(elements.values)), elements.graph->m()};
+    return {element_size(value_size(elements.values)), elements.graph.m()};
 }
 
 ItemPointerData TupleSizes::neighbors_behind(ItemPointerData place, unsigned level) const {
@@ -71,7 +71,7 @@ void add_element(Page page, std::size_t element, const Elements& elements, const
     char* const room = add_tuple(page, layout.sizes.element);
     auto* const tuple = reinterpret_cast<ElementTuple*>(room);
     tuple->type = kElementTuple;
-    tuple->level = static_cast<std::uint8_t>(elements.graph->level(element));
+    tuple->level = static_cast<std::uint8_t>(elements.graph.level(element));
     tuple->version = kFirstVersion;
     const std::uint32_t first = elements.first_rows[element];
     const std::uint32_t count = elements.first_rows[element + 1] - first;
@@ -90,7 +90,7 @@ void add_element(Page page, std::size_t element, const Elements& elements, const
 }
 
 void add_neighbors(Page page, std::size_t element, const Elements& elements, const Layout& layout) {
-    const HnswGraph& graph = *elements.graph;
+    const HnswGraphView& graph = elements.graph;
     const unsigned level = graph.level(element);
     auto* const tuple =
         reinterpret_cast<NeighborTuple*>(add_tuple(page, layout.sizes.neighbors(level)));
@@ -112,7 +112,7 @@ void add_neighbors(Page page, std::size_t element, const Elements& elements, con
 
 std::size_t fill_page(Page page, BlockNumber block, std::size_t first, const Elements& elements,
                       const Layout& layout) {
-    const HnswGraph& graph = *elements.graph;
+    const HnswGraphView& graph = elements.graph;
     initialize_page(page, block + 1 < layout.blocks ? block + 1 : InvalidBlockNumber);
     if (first > 0) {
         const ItemPointerData before =
@@ -137,14 +137,14 @@ void fill_meta_page(Page page, const Elements& elements, const Layout& layout) {
     made->magic = kMagic;
     made->version = kMetaVersion;
     made->dimensions = static_cast<std::uint32_t>(elements.values.dimensions);
-    made->m = static_cast<std::uint16_t>(elements.graph->m());
+    made->m = static_cast<std::uint16_t>(elements.graph.m());
     made->ef_construction = static_cast<std::uint16_t>(elements.ef_construction);
     made->entry_block = InvalidBlockNumber;
     made->entry_level = -1;
-    if (const std::uint32_t entry = elements.graph->entry(); entry != kNoElement) {
+    if (const std::uint32_t entry = elements.graph.entry(); entry != kNoElement) {
         made->entry_block = ItemPointerGetBlockNumberNoCheck(&layout.places[entry]);
         made->entry_offset = ItemPointerGetOffsetNumberNoCheck(&layout.places[entry]);
-        made->entry_level = static_cast<std::int16_t>(elements.graph->level(entry));
+        made->entry_level = static_cast<std::int16_t>(elements.graph.level(entry));
     }
     made->insert_page = layout.blocks - 1;
     reinterpret_cast<PageHeader>(page)->pd_lower =

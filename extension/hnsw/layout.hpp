@@ -19,7 +19,7 @@ namespace gputext::hnsw {
 
 /// All that an index has. A view: whoever made it keeps the memory.
 struct Elements {
-    const HnswGraph* graph;
+    HnswGraphView graph;
     unsigned ef_construction;
     /// Dense, one row an element: float32 for the type vector, float16 for halfvec.
     Vectors values;

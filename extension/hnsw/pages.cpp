@@ -1,6 +1,7 @@
 #include "extension/hnsw/pages.hpp"
 
 extern "C" {
+#include "access/genam.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
@@ -8,7 +9,6 @@ extern "C" {
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
-#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
@@ -16,14 +16,15 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 
-#include "cpp/base/job.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/hnsw/shared_elements.hpp"
+#include "extension/server/parallel_work.hpp"
 #include "extension/server/session_job.hpp"
+#include "extension/values/packed_rows.hpp"
 
 namespace gputext::hnsw {
 namespace {
@@ -46,7 +47,7 @@ constexpr std::size_t kAlignment = 4096;
 
 /// The places lie in the current memory context.
 Layout lay_out(Relation index, const Elements& elements) {
-    const HnswGraph& graph = *elements.graph;
+    const HnswGraphView& graph = elements.graph;
     const TupleSizes sizes = tuple_sizes(elements);
     if (sizes.element > kMostTuple)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -67,22 +68,34 @@ Layout lay_out(Relation index, const Elements& elements) {
     return {sizes, {places, graph.size()}, static_cast<BlockNumber>(placer.block() + 1)};
 }
 
-/// Writes pages behind those that the index has. Nothing else knows of them until the index is
-/// there, so that they need no shared buffers.
-void append(Relation index, std::span<const BlockNumber> blocks, std::span<const Page> pages) {
+/// Extends the file of an index that has no pages to so many, of zeros: while several processes
+/// write, the server would fill up a segment that is not full, over what was written there.
+void extend(Relation index, BlockNumber blocks) {
+    void* const memory = palloc0(BLCKSZ + kAlignment);
+    auto* const zeros = reinterpret_cast<char*>(TYPEALIGN(kAlignment, memory));
+    for (BlockNumber begin = 0; begin < blocks;
+         begin += std::min<BlockNumber>(blocks - begin, RELSEG_SIZE))
+        smgrextend(RelationGetSmgr(index), MAIN_FORKNUM,
+                   begin + std::min<BlockNumber>(blocks - begin, RELSEG_SIZE) - 1, zeros, true);
+    pfree(memory);
+}
+
+/// Writes pages. Nothing else knows of them until the index is there, so that they need no shared
+/// buffers.
+void put(Relation index, std::span<const BlockNumber> blocks, std::span<const Page> pages) {
     const SMgrRelation storage = RelationGetSmgr(index);
     for (std::size_t i = 0; i < pages.size(); ++i) {
         set_checksum(pages[i], blocks[i]);
         // One request to synchronize a file with the disk is enough.
         const bool last = i + 1 == pages.size() || (blocks[i] + 1) % RELSEG_SIZE == 0;
-        smgrextend(storage, MAIN_FORKNUM, blocks[i], pages[i], !last);
+        smgrwrite(storage, MAIN_FORKNUM, blocks[i], pages[i], !last);
     }
 }
 
 /// Logs them, too. A checkpoint does not begin between the record and the writes: recovery from it
 /// would not read the record, and what is written later may not be on disk.
-void log_and_append(Relation index, std::span<BlockNumber> blocks, std::span<Page> pages,
-                    PageTimes& times) {
+void log_and_put(Relation index, std::span<BlockNumber> blocks, std::span<Page> pages,
+                 PageTimes& times) {
     MyProc->delayChkptFlags |= DELAY_CHKPT_START;
     PG_TRY();
     {
@@ -91,7 +104,7 @@ void log_and_append(Relation index, std::span<BlockNumber> blocks, std::span<Pag
             log_newpages(&files, MAIN_FORKNUM, static_cast<int>(pages.size()), blocks.data(),
                          pages.data(), true);
         });
-        timed(times.extending, [&] { append(index, blocks, pages); });
+        timed(times.writing, [&] { put(index, blocks, pages); });
     }
     PG_FINALLY();
     { MyProc->delayChkptFlags &= ~DELAY_CHKPT_START; }
@@ -99,7 +112,7 @@ void log_and_append(Relation index, std::span<BlockNumber> blocks, std::span<Pag
 }
 
 /// A checkpoint that waits to begin looks every 10 ms whether it may, and would nearly always find
-/// log_and_append() at work. `last` is where the one before has begun.
+/// log_and_put() at work. `last` is where the one before has begun.
 void let_checkpoint_begin(XLogRecPtr& last) {
     const XLogRecPtr begin = GetRedoRecPtr();
     if (begin == last) return;
@@ -107,104 +120,128 @@ void let_checkpoint_begin(XLogRecPtr& last) {
     pg_usleep(20000);
 }
 
-/// Pages that are filled together, while those before are written.
-constexpr std::uint32_t kFilledAtOnce = 16 * kMostAtOnce;
+// ---- Several processes ----
 
-/// Fills pages on a thread of its own, one part of them after the other.
-class PageFiller {
+/// Pages for which a worker is worth it. More processes would wait for each other, where they log.
+constexpr BlockNumber kPagesOfWorker = 128;
+constexpr int kMostWorkers = 7;
+
+/// What all processes share. Plain memory.
+struct PageWork {
+    // The session's
+    Relation index_here;
+    const Elements* elements_here;
+    const Layout* layout_here;
+    // For workers
+    Oid index;
+    bool concurrent;
+    SharedElements elements;
+
+    bool is_logged;
+    PageTimes times;  // of the session
+    pg_atomic_uint64 next_block, rows_done, blocks_done;
+};
+
+/// Pages of an index that one process makes.
+class PageWriter {
 public:
-    /// Two parts of pages have room in `memory`.
-    PageFiller(const Elements& elements, const Layout& layout, char* memory)
-        : elements_(elements), layout_(layout), memory_(memory) {}
-
-    /// Begins with the pages behind those of the part before. Requires that there are some.
-    void start() {
-        part_ = 1 - part_;
-        first_ = first_ + count_;
-        count_ = std::min(layout_.blocks - first_, kFilledAtOnce);
-        attempt_or_raise([&]() -> Status {
-            job_ = Job::start(1, [this](Execution& execution) { return fill(execution); });
-            return job_ != nullptr ? Status()
-                                   : Status(ErrorCode::out_of_memory, "could not start a thread");
-        });
+    PageWriter(PageWork& work, Relation index, const Elements& elements, const Layout& layout,
+               PageTimes& times)
+        : work_(work),
+          index_(index),
+          elements_(elements),
+          layout_(layout),
+          times_(times),
+          checkpoint_(GetRedoRecPtr()) {
+        // Aligned, as direct I/O wants it
+        auto* const memory = static_cast<char*>(palloc(kMostAtOnce * BLCKSZ + kAlignment));
+        auto* const begin = reinterpret_cast<char*>(TYPEALIGN(kAlignment, memory));
+        for (std::uint32_t i = 0; i < kMostAtOnce; ++i) pages_[i] = begin + std::size_t{i} * BLCKSZ;
     }
-    /// Waits until they are filled.
-    void finish() {
-        while (!wait_until_readable(job_->ready_fd(), kLookEveryMilliseconds)) {
+
+    /// Takes pages until there are no more, as many as a record logs at a time.
+    void write_all(bool shows_progress) {
+        for (;;) {
+            CHECK_FOR_INTERRUPTS();
+            const std::uint64_t begin = pg_atomic_fetch_add_u64(&work_.next_block, kMostAtOnce);
+            if (begin >= layout_.blocks) return;
+            write(static_cast<BlockNumber>(begin));
+            if (shows_progress)
+                pgstat_progress_update_param(
+                    PROGRESS_CREATEIDX_TUPLES_DONE,
+                    static_cast<int64>(pg_atomic_read_u64(&work_.rows_done)));
         }
-        attempt_or_raise([&] { return job_->wait(); });
-        job_.reset();
     }
-    void end() { job_.reset(); }
-
-    /// Of the part that was finished last, and of the one that was started last.
-    BlockNumber first() const { return first_; }
-    std::uint32_t count() const { return count_; }
-    bool has_more() const { return first_ + count_ < layout_.blocks; }
-    Page page(std::uint32_t i) const {
-        return memory_ + (part_ * std::size_t{kFilledAtOnce} + i) * BLCKSZ;
-    }
-    /// The first element behind them.
-    std::size_t element() const { return element_; }
 
 private:
-    Status fill(Execution& execution) {
-        for (std::uint32_t i = 0; i < count_; ++i) {
-            if (execution.stop_requested()) return Status::cancelled();
-            if (first_ + i == kMetaBlock)
-                fill_meta_page(page(i), elements_, layout_);
-            else
-                element_ = fill_page(page(i), first_ + i, element_, elements_, layout_);
+    void write(BlockNumber begin) {
+        const std::uint32_t count = std::min(layout_.blocks - begin, kMostAtOnce);
+        BlockNumber blocks[kMostAtOnce];
+        std::iota(blocks, blocks + count, begin);
+        const std::size_t first = first_element(begin);
+        std::size_t end = first;
+        timed(times_.filling, [&] { end = fill({blocks, count}, first); });
+        if (work_.is_logged) {
+            let_checkpoint_begin(checkpoint_);
+            log_and_put(index_, {blocks, count}, {pages_, count}, times_);
+        } else {
+            timed(times_.writing, [&] { put(index_, {blocks, count}, {pages_, count}); });
         }
-        return {};
+        pg_atomic_fetch_add_u64(&work_.rows_done,
+                                elements_.first_rows[end] - elements_.first_rows[first]);
+        pg_atomic_fetch_add_u64(&work_.blocks_done, count);
     }
 
+    std::size_t fill(std::span<const BlockNumber> blocks, std::size_t element) {
+        for (std::size_t i = 0; i < blocks.size(); ++i)
+            if (blocks[i] == kMetaBlock)
+                fill_meta_page(pages_[i], elements_, layout_);
+            else
+                element = fill_page(pages_[i], blocks[i], element, elements_, layout_);
+        return element;
+    }
+
+    /// The first one on the block or behind it.
+    std::size_t first_element(BlockNumber block) const {
+        const auto before = [&](const ItemPointerData& place) {
+            return ItemPointerGetBlockNumberNoCheck(&place) < block;
+        };
+        return static_cast<std::size_t>(
+            std::partition_point(layout_.places.begin(), layout_.places.end(), before) -
+            layout_.places.begin());
+    }
+
+    PageWork& work_;
+    Relation index_;
     const Elements& elements_;
     const Layout& layout_;
-    char* memory_;
-    std::size_t part_ = 1;
-    BlockNumber first_ = kMetaBlock;
-    std::uint32_t count_ = 0;
-    std::size_t element_ = 0;
-    std::unique_ptr<Job> job_;
+    PageTimes& times_;
+    XLogRecPtr checkpoint_;
+    Page pages_[kMostAtOnce];
 };
 
-/// What a part has that is written while the next one is filled.
-struct FilledPages {
-    BlockNumber first;
-    std::uint32_t count;
-    char* pages;
-    std::size_t element;
-};
-
-void write_filled(Relation index, const FilledPages& filled, bool is_logged, XLogRecPtr& checkpoint,
-                  PageTimes& times) {
-    for (std::uint32_t done = 0; done < filled.count;) {
-        CHECK_FOR_INTERRUPTS();
-        const std::uint32_t count = std::min(filled.count - done, kMostAtOnce);
-        BlockNumber blocks[kMostAtOnce];
-        Page pages[kMostAtOnce];
-        std::iota(blocks, blocks + count, filled.first + done);
-        for (std::uint32_t i = 0; i < count; ++i)
-            pages[i] = filled.pages + std::size_t{done + i} * BLCKSZ;
-        if (is_logged) {
-            let_checkpoint_begin(checkpoint);
-            log_and_append(index, {blocks, count}, {pages, count}, times);
-        } else {
-            timed(times.extending, [&] { append(index, {blocks, count}, {pages, count}); });
-        }
-        done += count;
-    }
+void write_in_worker(PageWork& work) {
+    auto* const mapped = make_owned<MappedElements>(CurrentMemoryContext);
+    Failure failure;
+    // Others write what this process does not.
+    if (!attempt(failure, [&] { return mapped->map(work.elements); })) return;
+    const Relation index =
+        index_open(work.index, work.concurrent ? RowExclusiveLock : AccessExclusiveLock);
+    PageTimes unused;
+    PageWriter(work, index, mapped->elements(), mapped->layout(), unused).write_all(false);
+    index_close(index, NoLock);
 }
 
-/// After an error, or when the session ends.
-void abandon(int, Datum filler) {
-    reinterpret_cast<PageFiller*>(DatumGetPointer(filler))->end();
+void write_in_process(void* shared, unsigned process) {
+    auto& work = *static_cast<PageWork*>(shared);
+    if (process > 0) return write_in_worker(work);
+    PageWriter(work, work.index_here, *work.elements_here, *work.layout_here, work.times)
+        .write_all(true);
 }
 
 }  // namespace
 
-PageTimes write_pages(Relation index, const Elements& elements) {
+PageTimes write_pages(Relation index, const Elements& elements, const PageWorkers& workers) {
     if (RelationGetNumberOfBlocks(index) != 0)
         ereport(ERROR,
                 (errcode(ERRCODE_INTERNAL_ERROR),
@@ -212,36 +249,57 @@ PageTimes write_pages(Relation index, const Elements& elements) {
     const MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext pages", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext outside = MemoryContextSwitchTo(context);
-    PageTimes times;
-    Layout layout;
-    timed(times.placing, [&] { layout = lay_out(index, elements); });
-    // Aligned, as direct I/O wants it
-    void* const memory = palloc(2 * kFilledAtOnce * std::size_t{BLCKSZ} + kAlignment);
-    auto* const filler = make_owned<PageFiller>(
-        context, elements, layout, reinterpret_cast<char*>(TYPEALIGN(kAlignment, memory)));
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, 0);
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
                                  static_cast<int64>(elements.rows.size()));
-    const bool is_logged = RelationNeedsWAL(index);
-    XLogRecPtr checkpoint = GetRedoRecPtr();
-    PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(filler));
-    {
-        filler->start();
-        for (bool more = true; more;) {
-            timed(times.waiting, [&] { filler->finish(); });
-            const FilledPages filled{filler->first(), filler->count(), filler->page(0),
-                                     filler->element()};
-            more = filler->has_more();
-            if (more) filler->start();
-            write_filled(index, filled, is_logged, checkpoint, times);
-            pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-                                         elements.first_rows[filled.element]);
-        }
+    PageWork work{};
+    Layout layout;
+    timed(work.times.placing, [&] { layout = lay_out(index, elements); });
+    const int most = std::min(workers.most, kMostWorkers);
+    const auto wanted = static_cast<unsigned>(std::min<BlockNumber>(
+        static_cast<BlockNumber>(std::max(most, 0)), (layout.blocks - 1) / kPagesOfWorker));
+    work.index_here = index;
+    work.elements_here = &elements;
+    work.layout_here = &layout;
+    work.index = RelationGetRelid(index);
+    work.concurrent = workers.concurrent;
+    work.is_logged = RelationNeedsWAL(index);
+    if (wanted > 0) {
+        make_owned<DescriptorRoom>(context)->reserve(1);
+        auto* const filed = make_owned<FiledElements>(context);
+        const Layout* const places = &layout;
+        const FileParts* const values = &workers.values;
+        timed(work.times.sharing, [&] {
+            run_threaded([&elements, filed, places, values](Execution& execution) {
+                return filed->set(elements, *places, *values, execution);
+            });
+        });
+        work.elements = filed->shared();
     }
-    PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(filler));
+    pg_atomic_init_u64(&work.next_block, 0);
+    pg_atomic_init_u64(&work.rows_done, 0);
+    pg_atomic_init_u64(&work.blocks_done, 0);
+    extend(index, layout.blocks);
+    run_parallel_work(
+        {write_in_process, "gputext_hnsw_pages_worker", &work, sizeof work, "writing pages"},
+        wanted);
+    if (pg_atomic_read_u64(&work.blocks_done) != layout.blocks)
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("parallel workers have written other pages than index \"%s\" has",
+                               RelationGetRelationName(index))));
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                 static_cast<int64>(elements.rows.size()));
     MemoryContextSwitchTo(outside);
     MemoryContextDelete(context);
-    return times;
+    return work.times;
 }
 
 }  // namespace gputext::hnsw
+
+extern "C" {
+PGDLLEXPORT void gputext_hnsw_pages_worker(dsm_segment*, shm_toc* toc);
+
+PGDLLEXPORT void gputext_hnsw_pages_worker(dsm_segment*, shm_toc* toc) {
+    gputext::work_in_worker(toc, gputext::hnsw::write_in_process);
+}
+}

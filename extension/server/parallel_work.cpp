@@ -59,8 +59,8 @@ void run_parallel_work(const ParallelWork& work, unsigned workers) {
     std::memcpy(shared, work.shared, work.size);
     shm_toc_insert(context->toc, kSharedKey, shared);
     LaunchParallelWorkers(context);
-    ereport(DEBUG1, (errmsg("reading rows in %d of %d parallel workers", context->nworkers_launched,
-                            static_cast<int>(workers))));
+    ereport(DEBUG1, (errmsg("%s in %d of %d parallel workers", work.what,
+                            context->nworkers_launched, static_cast<int>(workers))));
     work.function(shared, 0);
     WaitForParallelWorkersToFinish(context);
     std::memcpy(work.shared, shared, work.size);

@@ -39,6 +39,7 @@ struct ParallelWork {
     const char* entry;
     void* shared;  // memory that can be copied; copied for the workers, and back again
     std::size_t size;
+    const char* what = "reading rows";  // that processes do
 };
 
 /// The file of this library, which a parallel worker loads. Raises an error if it is not found.
@@ -50,7 +51,7 @@ const char* library_path();
 unsigned wanted_workers(double seconds);
 
 /// Does the work in this session and at most so many workers. Returns when it is done. The server
-/// may be in parallel mode meanwhile, so the work must not write to the database.
+/// may be in parallel mode meanwhile, so the work must not write to tables.
 void run_parallel_work(const ParallelWork& work, unsigned workers);
 
 /// Notes that there is something wrong with the row: `first_fault` is the first such row in the

@@ -105,7 +105,7 @@ PGDLLEXPORT Datum gputext_hnsw_write(PG_FUNCTION_ARGS) {
 
     RelationTruncate(index, 0);
     const double begin = processor_seconds();
-    write_pages(index, {&made->graph, 64, values, made->first_rows, made->rows});
+    write_pages(index, {made->graph.view(), 64, values, made->first_rows, made->rows}, {});
     if (RelationNeedsWAL(index)) XLogFlush(GetXLogInsertRecPtr());
     const double seconds = processor_seconds() - begin;
     index_close(index, NoLock);

@@ -142,7 +142,7 @@ struct Index {
         matrix.rows = count;
         matrix.dimensions = dimensions;
         matrix.elements = values.data();
-        elements = {&graph, 77, matrix, first_rows, rows};
+        elements = {graph.view(), 77, matrix, first_rows, rows};
         Placer placer(tuple_sizes(elements));
         for (std::size_t element = 0; element < count; ++element)
             places.push_back(placer.next(graph.level(element)));

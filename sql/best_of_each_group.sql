@@ -1,6 +1,7 @@
 -- docs/best-of-each-group.md of 100,000 rows: 40,000 groups of one to four
 
-CREATE TABLE products (id bigint PRIMARY KEY, description text, verified boolean, updated date, price numeric, stock integer, tags text[]);
+CREATE TABLE products (id bigint PRIMARY KEY, description text, verified boolean, updated date, price numeric, stock integer, tags text[],
+    sku bigint GENERATED ALWAYS AS (100001 - id) STORED UNIQUE);
 CREATE TABLE orders (id bigint PRIMARY KEY, product_id bigint NOT NULL REFERENCES products);
 CREATE TABLE favorites (customer text, product_id bigint REFERENCES products, PRIMARY KEY (customer, product_id));
 CREATE TABLE redirects (old_id bigint PRIMARY KEY, kept_id bigint NOT NULL REFERENCES products, merged timestamptz NOT NULL DEFAULT now());
@@ -28,10 +29,14 @@ ANALYZE;
 -- A redirect of earlier, to the third row of a group
 INSERT INTO redirects SELECT -1, id FROM members WHERE (product, nth) = (2, 3);
 
+-- A foreign key to another column, whose values are ids of other rows: it refers to rows that stay
+CREATE TABLE shelves (sku bigint UNIQUE REFERENCES products (sku));
+
 -- What is to come of it, from the groups that are known
 CREATE TABLE wanted AS
 SELECT m.id AS old_id, first_value(m.id) OVER best AS kept_id, row_number() OVER best AS rank, p.price, p.stock, p.tags
 FROM members AS m JOIN products AS p USING (id) WINDOW best AS (PARTITION BY m.product ORDER BY p.verified DESC NULLS LAST, p.updated DESC NULLS LAST, p.id);
+INSERT INTO shelves SELECT sku FROM products JOIN wanted ON id = old_id WHERE rank = 1 AND id % 100 = 0;
 CREATE TABLE wanted_favorites AS SELECT DISTINCT customer, kept_id FROM favorites JOIN wanted ON old_id = product_id;
 CREATE TABLE wanted_prices AS SELECT day, kept_id FROM prices JOIN wanted ON old_id = "of product";
 
@@ -66,7 +71,8 @@ BEGIN
     FOR reference IN
         SELECT conrelid::regclass AS child, attname AS child_column
         FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
-        WHERE contype = 'f' AND confrelid = 'products'::regclass AND cardinality(conkey) = 1 AND conparentid = 0
+        WHERE contype = 'f' AND confrelid = 'products'::regclass AND conparentid = 0
+              AND confkey = ARRAY[(SELECT attnum FROM pg_attribute WHERE attrelid = 'products'::regclass AND attname = 'id')]
     LOOP
         EXECUTE format('UPDATE %s AS c SET %I = m.kept_id FROM merged AS m WHERE c.%2$I = m.old_id AND m.rank > 1',
                        reference.child, reference.child_column);
@@ -87,6 +93,7 @@ SELECT count(*) AS redirects, count(*) FILTER (WHERE w.kept_id IS DISTINCT FROM 
        (SELECT count(*) FROM wanted WHERE rank > 1) AS wanted
 FROM redirects AS r LEFT JOIN wanted AS w ON w.old_id = coalesce(nullif(r.old_id, -1), (SELECT id FROM members WHERE (product, nth) = (2, 3)));
 SELECT count(*) AS orders, count(*) FILTER (WHERE o.product_id <> w.kept_id) AS wrong FROM orders AS o JOIN wanted AS w ON w.old_id = (o.id - o.id % 2) / 2;
+SELECT count(*) AS shelves, count(*) FILTER (WHERE w.rank <> 1) AS wrong FROM shelves JOIN wanted AS w ON w.old_id = 100001 - sku;
 SELECT count(*) AS favorites FROM favorites;
 (TABLE favorites EXCEPT TABLE wanted_favorites) UNION ALL (TABLE wanted_favorites EXCEPT TABLE favorites);
 SELECT count(*) AS prices FROM prices;
@@ -97,4 +104,4 @@ SELECT count(*) AS groups, max(group_size) AS largest
 FROM groups_of('SELECT coalesce(a.kept_id, w.old_id), coalesce(b.kept_id, w.kept_id)
                 FROM wanted AS w LEFT JOIN redirects AS a ON a.old_id = w.old_id LEFT JOIN redirects AS b ON b.old_id = w.kept_id');
 
-DROP TABLE favorites, orders, redirects, prices, products, members, wanted, wanted_favorites, wanted_prices;
+DROP TABLE favorites, orders, redirects, prices, shelves, products, members, wanted, wanted_favorites, wanted_prices;

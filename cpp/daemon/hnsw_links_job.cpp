@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
+#include "cpp/hnsw/graph.hpp"
 
 namespace gputext {
 
@@ -31,15 +33,16 @@ public:
     Status read(JobFiles files, Execution& execution) override {
         return values_.map(request_.values, files, execution.stop());
     }
-    Result<std::size_t> prepare(std::size_t devices, Execution&) override {
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         const std::size_t rows = request_.linked;
         const std::size_t count = std::clamp<std::size_t>(rows / kLeastRowsOfPart, 1, devices);
         for (std::size_t part = 0; part <= count; ++part)
             begins_.push_back(static_cast<std::size_t>(
                 std::lround(static_cast<double>(rows) *
                             std::sqrt(static_cast<double>(part) / static_cast<double>(count)))));
-        linked_.rows.resize(rows * places());
-        linked_.distances.resize(rows * places());
+        if (!assign_pages(linked_.rows, rows * places(), kNoElement, execution.stop()) ||
+            !assign_pages(linked_.distances, rows * places(), 0.0, execution.stop()))
+            return Status::cancelled();
         return count;
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
@@ -60,10 +63,11 @@ public:
             HnswLinks{all.rows.subspan(first, count), all.distances.subspan(first, count)}, memory,
             execution);
     }
-    Result<std::size_t> next_round(Execution&) override {
+    Result<std::size_t> next_round(Execution& execution) override {
         if (linking_back_ || !request_.back) return 0;
         linking_back_ = true;
-        neighbors_.resize(linked_.rows.size());
+        if (!assign_pages(neighbors_, linked_.rows.size(), kNoElement, execution.stop()))
+            return Status::cancelled();
         begins_ = even_parts(request_.linked, begins_.size() - 1);
         return begins_.size() - 1;
     }

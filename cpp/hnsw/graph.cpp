@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cpp/base/large_pages.hpp"
+
 namespace gputext {
 
 HnswGraph::HnswGraph(unsigned m, std::vector<std::uint8_t> levels)
@@ -13,6 +15,8 @@ HnswGraph::HnswGraph(unsigned m, std::vector<std::uint8_t> levels)
         upper_begins_[element] = end;
         end += levels_[element] * places(1);
     }
+    links_.reserve(end);
+    prefer_large_pages(links_.data(), end);
     links_.assign(end, kNoElement);
 }
 

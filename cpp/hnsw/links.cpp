@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/hnsw/detail/block_links.hpp"
 #include "cpp/hnsw/graph.hpp"
 
@@ -131,13 +132,15 @@ Result<LayerLinks> link_layer(const LayerToLink& layer, Execution& execution) {
     const std::size_t places = layer.parameters.places;
     const RowRange values(layer.values, 0, layer.rows);
     LayerLinks linked;
-    linked.rows.resize(layer.rows * places);
-    linked.distances.resize(layer.rows * places);
+    if (!assign_pages(linked.rows, layer.rows * places, kNoElement, execution.stop()) ||
+        !assign_pages(linked.distances, layer.rows * places, 0.0, execution.stop()))
+        return Status::cancelled();
     GPUTEXT_TRY(
         link_to_earlier(layer.parameters, values.vectors(), all, linked.links(), execution));
     if (!layer.back) return linked;
     LayerLinks neighbors;
-    neighbors.rows.resize(linked.rows.size());
+    if (!assign_pages(neighbors.rows, linked.rows.size(), kNoElement, execution.stop()))
+        return Status::cancelled();
     GPUTEXT_TRY(link_back(layer.parameters, values.vectors(), linked.links(), all, neighbors.rows,
                           execution));
     return neighbors;

@@ -70,13 +70,20 @@ LayerToLink HnswBuilder::layer() const {
 Status HnswBuilder::add(LayerLinks links, Execution& execution) {
     if (exact_rows() < rows()) GPUTEXT_TRY(link_probing(links, execution));
     const std::size_t places = link_parameters_.places;
-    for (std::size_t row = 0; row < rows(); ++row) {
-        const auto to = graph_.neighbors(members_[row], layer_);
-        for (std::size_t i = 0; i < places; ++i) {
-            const std::uint32_t neighbor = links.rows[row * places + i];
-            to[i] = neighbor == kNoElement ? kNoElement : members_[neighbor];
+    constexpr std::size_t together = 4096;
+    const std::size_t tasks = (rows() + together - 1) / together;
+    execution.begin_phase("copying neighbors", tasks);
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t row = task * together; row < std::min(rows(), (task + 1) * together);
+             ++row) {
+            const auto to = graph_.neighbors(members_[row], layer_);
+            for (std::size_t i = 0; i < places; ++i) {
+                const std::uint32_t neighbor = links.rows[row * places + i];
+                to[i] = neighbor == kNoElement ? kNoElement : members_[neighbor];
+            }
         }
-    }
+        return Status();
+    }));
     linked_ += rows();
     if (layer_ > 0) return begin_layer(layer_ - 1, execution);
     GPUTEXT_TRY(link_copies(execution));

@@ -80,6 +80,10 @@ FROM plain AS p JOIN passage_coverage('SELECT id, body FROM plain', min_length =
 SELECT bool_and(c.covered = length(p.body) - length(l.body)) AS cut, count(*) FILTER (WHERE covered > 0) AS covered
 FROM plain AS p JOIN left_over AS l ON p.id = l.id
     JOIN passage_coverage('SELECT id, body FROM plain', min_length => 9) AS c ON p.id = c.id;
+-- What is between two words is covered if a passage has both.
+SELECT * FROM passage_coverage($$VALUES (1, 'one --------- two'), (2, 'one'), (3, 'two')$$, min_length => 1, unit => 'words');
+SELECT * FROM passage_coverage($$VALUES (1, 'one - two, three; four'), (2, 'One. two one'), (3, 'two three')$$, min_length => 1, unit => 'words');
+SELECT * FROM passage_coverage($$VALUES (1, 'p q r s t, u v w x y'), (2, 'p q r s t'), (3, 'u v w x y')$$, min_length => 5, unit => 'words');
 
 SELECT * FROM common_passages('SELECT id, body FROM mails WHERE body IS NOT NULL', min_length => 16);
 SELECT * FROM common_passages('SELECT id, body FROM mails WHERE body IS NOT NULL', min_length => 3, min_documents => 3, unit => 'words', fold_case => true);

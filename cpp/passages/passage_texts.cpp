@@ -292,6 +292,7 @@ Status PassageTexts::set(const Documents& documents, const PassageForm& form, bo
     return status_or_exception([&]() -> Status {
         const Stop stop = execution.stop();
         const std::size_t count = documents.size();
+        has_gaps_ = form.unit == PassageUnit::words;
         begins_.assign(count + 1, 0);
         characters_.assign(count, 0);
         const bool plain =

@@ -50,6 +50,9 @@ public:
     std::uint64_t begin(std::size_t document) const { return begins_[document]; }
     std::size_t document_of(std::uint64_t symbol) const;
 
+    /// Whether there are characters between symbols, as between words, that are part of none.
+    bool has_gaps() const { return has_gaps_; }
+
     /// Whether a symbol is a byte. Then bytes() are all of them, else numbers().
     bool narrow() const { return numbers_ == nullptr; }
     const std::uint8_t* bytes() const { return bytes_.get(); }
@@ -65,6 +68,7 @@ private:
     Status set_narrow(const Documents& documents, Execution& execution);
     Status index_documents(Stop stop);
 
+    bool has_gaps_ = false;
     std::unique_ptr<std::uint8_t[]> bytes_;
     std::unique_ptr<std::uint32_t[]> numbers_;
     std::vector<std::uint64_t> begins_ = {0};

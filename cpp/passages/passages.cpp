@@ -301,11 +301,15 @@ Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
     });
 }
 
-std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& stretches) {
+namespace {
+
+std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& stretches,
+                                            bool touching) {
     std::vector<SharedStretch> joined;
     for (const SharedStretch& stretch : stretches) {
-        const bool goes_on = !joined.empty() && joined.back().document == stretch.document &&
-                             stretch.symbol <= joined.back().symbol + joined.back().symbols;
+        const bool goes_on =
+            !joined.empty() && joined.back().document == stretch.document &&
+            stretch.symbol < joined.back().symbol + joined.back().symbols + touching;
         if (!goes_on) {
             joined.push_back(stretch);
             continue;
@@ -314,6 +318,45 @@ std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& st
         joined.back().symbols = std::max(joined.back().symbols, end - joined.back().symbol);
     }
     return joined;
+}
+
+/// Adds each symbol of other stretches, which these are parts of, that none of these has, as one of
+/// its own.
+Result<std::vector<SharedStretch>> with_lone_symbols(const std::vector<SharedStretch>& stretches,
+                                                     const std::vector<SharedStretch>& symbols,
+                                                     Stop stop) {
+    std::vector<SharedStretch> all;
+    auto next = stretches.begin();
+    for (const SharedStretch& some : symbols)
+        for (std::uint64_t at = some.symbol; at < some.symbol + some.symbols;) {
+            const bool is_begin = next != stretches.end() && next->symbol == at;
+            all.push_back(is_begin ? *next++ : SharedStretch{some.document, at, 1});
+            at += all.back().symbols;
+            if (all.size() % kLookEvery == 0 && stop()) return Status::cancelled();
+        }
+    return all;
+}
+
+}  // namespace
+
+Result<std::vector<SharedStretch>> covered_stretches(const PassageTexts& texts,
+                                                     const SharedWindowsParameters& parameters,
+                                                     std::size_t others, Execution& execution) {
+    return status_or_exception([&]() -> Result<std::vector<SharedStretch>> {
+        Result<std::vector<SharedStretch>> found =
+            shared_stretches(texts, parameters, others, execution);
+        if (!found.ok()) return found;
+        if (!texts.has_gaps()) return joined_stretches(*found, true);
+        if (parameters.length > 1) return joined_stretches(*found, false);
+        // No window of one symbol has a gap.
+        SharedWindowsParameters of_two = parameters;
+        of_two.length = 2;
+        const Result<std::vector<SharedStretch>> with_gaps =
+            shared_stretches(texts, of_two, others, execution);
+        if (!with_gaps.ok()) return with_gaps;
+        return with_lone_symbols(joined_stretches(*with_gaps, false), *found,
+                                 execution.stop());
+    });
 }
 
 }  // namespace gputext

@@ -54,12 +54,17 @@ Result<std::vector<SharedStretch>> shared_stretches(const PassageTexts& texts,
                                                     const SharedWindowsParameters& parameters,
                                                     std::size_t others, Execution& execution);
 
-/// What stretches cover: those that overlap or touch become one.
-std::vector<SharedStretch> joined_stretches(const std::vector<SharedStretch>& stretches);
+/// What such stretches cover, whatever they overlap: those that overlap or touch are one. Where there
+/// are gaps between symbols, one covers those between its symbols only if a window of both sides is
+/// shared, and stretches that touch are several. Time, memory and errors: those of
+/// shared_stretches(), twice for windows of one symbol with gaps.
+Result<std::vector<SharedStretch>> covered_stretches(const PassageTexts& texts,
+                                                     const SharedWindowsParameters& parameters,
+                                                     std::size_t others, Execution& execution);
 
 /// Symbols that are a stretch of some document.
 struct CommonPassage {
-    std::uint32_t stretch;      // the first of those that have them
+    SharedStretch first;        // the first place where they stand, maybe within a longer stretch
     std::uint32_t documents;    // in which they stand, also within longer stretches
     std::uint64_t occurrences;  // places where they stand, some of which may overlap
 };

@@ -128,14 +128,12 @@ Status PassagesComputation::find_pairs(Execution& execution) {
 Status PassagesComputation::compute(Execution& execution) {
     GPUTEXT_TRY(texts.set(documents(), arguments.texts, true, execution));
     if (arguments.form == PassagesForm::pairs) return find_pairs(execution);
-    Result<std::vector<SharedStretch>> found =
-        shared_stretches(texts, arguments.windows, arguments.others, execution);
+    const bool joined = arguments.form == PassagesForm::coverage;
+    Result<std::vector<SharedStretch>> found = (joined ? covered_stretches : shared_stretches)(
+        texts, arguments.windows, arguments.others, execution);
     if (!found.ok()) return found.status();
     stretches = *std::move(found);
-    if (arguments.form == PassagesForm::coverage) {
-        stretches = joined_stretches(stretches);
-        return {};
-    }
+    if (joined) return {};
     Result<std::vector<CommonPassage>> passages =
         common_passages(texts, stretches, memory_limit_, execution);
     if (passages.status().code() == ErrorCode::memory_limit)

@@ -220,7 +220,10 @@ TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
             }
         }
         ASSERT_EQ(listed(*found), expected) << "case " << i;
-        ASSERT_EQ(listed(joined_stretches(*found)), joined) << "case " << i;
+        const Result<std::vector<SharedStretch>> covered =
+            covered_stretches(texts, one.parameters, others, execution);
+        ASSERT_TRUE(covered.ok()) << covered.status().message();
+        ASSERT_EQ(listed(*covered), joined) << "case " << i;
 
         if (one.parameters.two_tables) continue;
         std::set<std::string> common;
@@ -243,7 +246,63 @@ TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
             }
             EXPECT_EQ(passage.documents, stand_in) << text;
             EXPECT_EQ(passage.occurrences, occurrences) << text;
+            common.erase(text);
         }
+        EXPECT_TRUE(common.empty());
+        EXPECT_TRUE(std::ranges::is_sorted(*passages, {}, [](const CommonPassage& passage) {
+            return std::tuple(passage.first.symbol, passage.first.symbols);
+        }));
+    }
+}
+
+// By all runs of words, each of which is a letter here
+TEST(CoveredStretches, HaveGapsBetweenWordsOnlyWithinPassages) {
+    RandomNames random;
+    for (std::size_t i = 0; i < testing::rounds<std::size_t>(testing::kSanitized ? 100 : 600);
+         ++i) {
+        Case one(random);
+        one.parameters.length = 1 + random.below(4);
+        const std::size_t others = 1 + random.below(2);
+        std::vector<std::string> spaced;
+        for (std::string& document : one.documents) {
+            document.resize(std::min<std::size_t>(document.size(), 30));
+            std::string& text = spaced.emplace_back(random.below(3), ' ');
+            for (const char word : document)
+                text += word + std::string(1 + random.below(3), random.below(2) == 0 ? ',' : ' ');
+        }
+        const DocumentTexts documents(spaced);
+        const PassageTexts texts = texts_of(documents, {PassageUnit::words});
+        Execution execution(2);
+        const Result<std::vector<SharedStretch>> found =
+            covered_stretches(texts, one.parameters, others, execution);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        std::vector<std::string> covered;
+        for (const std::string& text : spaced) covered.emplace_back(text.size(), '.');
+        std::vector<std::string> expected = covered;
+        for (const SharedStretch& stretch : *found) {
+            const Place place = texts.place(stretch.document, stretch.symbol, stretch.symbols);
+            covered[stretch.document].replace(place.start, place.length, place.length, '#');
+        }
+        for (std::size_t d = 0; d < spaced.size(); ++d) {
+            if (one.parameters.two_tables && d >= one.parameters.split) continue;
+            const std::string& words = one.documents[d];
+            std::vector<std::size_t> places;
+            for (std::size_t at = 0; at < spaced[d].size(); ++at)
+                if (spaced[d][at] != ' ' && spaced[d][at] != ',') places.push_back(at);
+            for (std::size_t first = 0; first < words.size(); ++first)
+                for (std::size_t size = one.parameters.length; first + size <= words.size();
+                     ++size) {
+                    std::size_t count = 0;
+                    for (std::size_t other = 0; other < spaced.size(); ++other)
+                        count += one.are_compared(d, other) &&
+                                 one.documents[other].find(words.substr(first, size)) !=
+                                     std::string::npos;
+                    if (count < others) break;
+                    const std::size_t length = places[first + size - 1] + 1 - places[first];
+                    expected[d].replace(places[first], length, length, '#');
+                }
+        }
+        ASSERT_EQ(covered, expected) << "case " << i;
     }
 }
 

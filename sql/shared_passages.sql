@@ -90,6 +90,13 @@ SELECT * FROM common_passages('SELECT id, body FROM mails WHERE body IS NOT NULL
 SELECT bool_and(documents = (SELECT count(*) FROM plain WHERE strpos(body, passage) > 0)) AS at_least,
     bool_and(passage = (SELECT substr(body, start, length) FROM plain WHERE id = c.id)) AS place, count(*) > 5 AS some
 FROM common_passages('SELECT id, body FROM plain WHERE id < 13', min_length => 9) AS c;
+-- The first place, also within a longer passage, and in the order of these
+SELECT * FROM common_passages($$VALUES (1, 'headeralpha'), (2, 'headeralpha'), (3, 'header')$$, min_length => 4);
+SELECT * FROM common_passages($$VALUES (1, 'HEADERalpha'), (2, 'HEADERalpha'), (3, 'a header')$$, min_length => 4, fold_case => true);
+SELECT bool_and((id, start) = (SELECT p.id, strpos(p.body, passage) FROM plain AS p WHERE strpos(p.body, passage) > 0 ORDER BY p.id LIMIT 1)) AS first,
+    bool_and(place > before) AS in_order
+FROM (SELECT *, ROW (id, start, length) AS place, lag(ROW (id, start, length)) OVER () AS before
+      FROM common_passages('SELECT id, body FROM plain', min_length => 9)) AS c;
 
 SELECT cut_passages('abcdef', '{2,5}', '{2,9}'), cut_passages('abcdef', '{1,2}', '{3,1}'), cut_passages('abcdef', '{}', '{}'),
     cut_passages('', '{1}', '{1}'), cut_passages('Grüße', '{3}', '{2}'), cut_passages('abc', '{-1}', '{3}'), cut_passages('abc', '{9}', '{3}'),

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "cpp/base/exception_status.hpp"
@@ -131,7 +132,7 @@ Status PassageTree<Symbol>::insert_stretches() {
         }
         if (passage_[node] != kNone) continue;
         passage_[node] = static_cast<std::uint32_t>(passages_.size());
-        passages_.push_back({i, 0, 0});
+        passages_.push_back({stretches_[i], 0, 0});
     }
     return {};
 }
@@ -202,7 +203,8 @@ void PassageTree<Symbol>::link(Node node, Node parent) {
         within_[passage_[node]] = within;
 }
 
-/// Where a passage stands, there are as many stretches of its symbols as places.
+/// Where a passage stands, there are as many stretches of its symbols as places. Stretches ascend, so
+/// that the first place that is met is the first one, also within a longer stretch.
 template <class Symbol>
 Status PassageTree<Symbol>::count() {
     execution_.begin_phase("counting passages", stretches_.size());
@@ -210,14 +212,18 @@ Status PassageTree<Symbol>::count() {
     for (const SharedStretch& stretch : stretches_) {
         GPUTEXT_TRY(execution_.checkpoint());
         Node node = kRoot;
-        for (const Symbol symbol : symbols_of(stretch)) {
+        for (std::uint64_t end = stretch.symbol + 1; end <= stretch.symbol + stretch.symbols;
+             ++end) {
             if (stopped(1)) return Status::cancelled();
-            node = child(node, symbol);
+            node = child(node, symbols_[end - 1]);
             std::uint32_t passage = passage_[node];
             if (passage == kNone) continue;
             ++passages_[passage].occurrences;
             for (; passage != kNone && last[passage] != stretch.document;
                  passage = within_[passage]) {
+                SharedStretch& first = passages_[passage].first;
+                if (last[passage] == kNone)
+                    first = {stretch.document, end - first.symbols, first.symbols};
                 last[passage] = stretch.document;
                 ++passages_[passage].documents;
                 if (stopped(1)) return Status::cancelled();
@@ -228,13 +234,19 @@ Status PassageTree<Symbol>::count() {
     std::vector<std::uint32_t> longest(passages_.size());
     std::iota(longest.begin(), longest.end(), 0);
     const auto longer = [&](std::uint32_t a, std::uint32_t b) {
-        return stretches_[passages_[a].stretch].symbols > stretches_[passages_[b].stretch].symbols;
+        return passages_[a].first.symbols > passages_[b].first.symbols;
     };
     if (!stoppable_sort(longest.begin(), longest.end(), longer, execution_.stop()))
         return Status::cancelled();
     for (const std::uint32_t passage : longest)
         if (within_[passage] != kNone)
             passages_[within_[passage]].occurrences += passages_[passage].occurrences;
+    const auto before = [](const CommonPassage& a, const CommonPassage& b) {
+        return std::tie(a.first.symbol, a.first.symbols) <
+               std::tie(b.first.symbol, b.first.symbols);
+    };
+    if (!stoppable_sort(passages_.begin(), passages_.end(), before, execution_.stop()))
+        return Status::cancelled();
     return {};
 }
 

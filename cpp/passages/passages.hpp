@@ -69,10 +69,10 @@ struct CommonPassage {
     std::uint64_t occurrences;  // places where they stand, some of which may overlap
 };
 
-/// The passages that the stretches have, each once, in the order in which they come first; with one
-/// table. Time: O(symbols of all stretches), and O(1) for each passage in each document that has it.
-/// Memory: 10 bytes for each symbol of the passages, 13 where a symbol is no byte, and some 50 bytes
-/// a passage. Errors: cancelled; out_of_memory; memory_limit where the passages need more than
+/// The passages that the stretches have, each once, in the order of their first places, and of one
+/// place the shorter one first; with one table. Time: O(symbols of all stretches), and O(1) for each
+/// passage in each document that has it. Memory: 10 bytes for each symbol of the passages, 13 where a
+/// symbol is no byte, and some 70 bytes a passage. Errors: cancelled; out_of_memory; memory_limit where the passages need more than
 /// memory_limit.
 Result<std::vector<CommonPassage>> common_passages(const PassageTexts& texts,
                                                    const std::vector<SharedStretch>& stretches,

@@ -208,7 +208,7 @@ void put_common(const PassagesComputation& work, SetCall& set) {
     for (std::size_t i = 0; i < work.common.size(); ++i) {
         CHECK_FOR_INTERRUPTS();
         const CommonPassage& passage = work.common[i];
-        const SharedStretch& stretch = work.stretches[passage.stretch];
+        const SharedStretch& stretch = passage.first;
         const Place place = work.texts.place(stretch.document, stretch.symbol, stretch.symbols);
         const Bytes bytes = places.bytes(stretch.document, place);
         text* const text = cstring_to_text_with_len(reinterpret_cast<const char*>(bytes.data()),

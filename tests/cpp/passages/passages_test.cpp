@@ -237,10 +237,16 @@ TEST(SharedStretches, AreThoseOfTheDefinitionOnRandomDocuments) {
         ASSERT_TRUE(passages.ok());
         ASSERT_EQ(passages->size(), common.size());
         for (const CommonPassage& passage : *passages) {
-            const std::string text = text_of(expected[passage.stretch]);
+            const SharedStretch& first = passage.first;
+            const std::size_t first_at = first.symbol - texts.begin(first.document);
+            const std::string text = text_of({first.document, first_at, first.symbols});
             std::size_t stand_in = 0, occurrences = 0;
-            for (const std::string& document : one.documents) {
+            for (std::size_t d = 0; d < one.documents.size(); ++d) {
+                const std::string& document = one.documents[d];
                 std::size_t at = document.find(text);
+                if (stand_in == 0 && at != std::string::npos) {
+                    EXPECT_EQ(std::tuple(first.document, first_at), std::tuple(d, at)) << text;
+                }
                 stand_in += at != std::string::npos;
                 for (; at != std::string::npos; at = document.find(text, at + 1)) ++occurrences;
             }

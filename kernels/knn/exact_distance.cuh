@@ -125,7 +125,7 @@ template <class Terms, unsigned N, class T>
 __device__ void exact_sums(const double* const (&queries)[N], const T* const (&rows)[N],
                            std::uint32_t dimensions, unsigned lanes, double (&own)[Terms::sums]) {
     double sums[N][Terms::sums];
-    constexpr unsigned kAhead = 4;
+    constexpr unsigned kAhead = N < 4 ? 16 / N : 4;
 #pragma unroll
     for (unsigned n = 0; n < N; ++n)
         for (double& sum : sums[n]) sum = 0;

@@ -37,6 +37,15 @@ struct List {
     }
 };
 
+/// Has a row brought near by the block, while another one is compared.
+template <class T>
+__device__ void fetch_ahead(const T* row, unsigned dimensions) {
+    constexpr unsigned kLine = 128;
+    const auto* const bytes = reinterpret_cast<const char*>(row);
+    for (unsigned at = threadIdx.x * kLine; at < dimensions * sizeof(T); at += kThreads * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + at));
+}
+
 __device__ void write(const Choice& choice, const List& list, std::size_t place, unsigned from) {
     choice.chosen[place] = from == kNone ? kNoElement : list.item(from);
     if (choice.distances != nullptr)
@@ -70,6 +79,8 @@ __global__ __launch_bounds__(kThreads) void choose_of_lists(ListsToChoose lists,
         const T* const row = rows + std::size_t{list.item(i)} * dimensions;
         for (unsigned d = threadIdx.x; d < dimensions; d += kThreads)
             candidate[d] = as_double(row[d]);
+        if (i + 1 < list.count)
+            fetch_ahead(rows + std::size_t{list.item(i + 1)} * dimensions, dimensions);
         if (threadIdx.x == 0) nearer = kNone;
         const double most = __ddiv_rn(list.distance(i), choice.slack);
         __syncthreads();

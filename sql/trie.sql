@@ -78,6 +78,49 @@ FROM dictionaries, (VALUES ('ab'), ('a long'), ('a long prefix that many words s
      trie_prefix_range(dictionary, prefix) AS r LEFT JOIN codes c ON c.code BETWEEN r.first AND r.last
 WHERE name = 'many' GROUP BY prefix ORDER BY prefix COLLATE "C";
 
+-- Parallel workers gather words of their own.
+ALTER TABLE many SET (parallel_workers = 2);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS off) SELECT trie_agg(word), trie_agg(word, 'xbw') FROM many;
+CREATE TABLE gathered AS SELECT trie_agg(word) AS front, trie_agg(word, 'xbw') AS nodes FROM many;
+SELECT d.dictionary::bytea = front::bytea AS same, (trie_stats(nodes)).structure, (SELECT count(*) FROM trie_words(nodes)) AS words
+FROM dictionaries AS d, gathered WHERE name = 'many';
+CREATE TABLE gathered_groups AS
+SELECT i % 7 = 3 AS g, trie_agg(word) FILTER (WHERE i % 7 <> 3) AS dictionary FROM many GROUP BY 1;
+-- What is larger than the limit goes to the leader as a dictionary: what one of two workers gathers.
+SET parallel_leader_participation = off;
+SET gputext.host_memory_limit = '1MB';
+CREATE TABLE gathered_at_once AS SELECT trie_agg(word || ' and once more ' || word, 'xbw') AS dictionary FROM many;
+RESET gputext.host_memory_limit;
+RESET parallel_leader_participation;
+SET max_parallel_workers_per_gather = 0;
+SELECT sum(length(word || ' and once more ' || word)) > 2 * 1048576 AS large_by_each_of_two, count(*) AS words FROM (SELECT DISTINCT word FROM many) AS d;
+SELECT trie_agg(word || ' and once more ' || word, 'xbw')::bytea = (SELECT dictionary::bytea FROM gathered_at_once) AS same FROM many;
+SELECT count(*) AS groups, count(p.dictionary) AS dictionaries, bool_and(p.dictionary::bytea IS NOT DISTINCT FROM s.dictionary::bytea) AS same
+FROM gathered_groups AS p
+JOIN (SELECT i % 7 = 3 AS g, trie_agg(word) FILTER (WHERE i % 7 <> 3) AS dictionary FROM many GROUP BY 1) AS s USING (g);
+DROP TABLE gathered, gathered_groups, gathered_at_once;
+-- Without a worker, too, words may be gathered in parts: of each partition.
+CREATE TABLE parts (structure text, word text) PARTITION BY LIST (structure);
+CREATE TABLE parts_front PARTITION OF parts FOR VALUES IN ('front');
+CREATE TABLE parts_xbw PARTITION OF parts FOR VALUES IN ('xbw');
+INSERT INTO parts SELECT CASE WHEN i % 2 = 0 THEN 'front' ELSE 'xbw' END, word FROM many;
+ANALYZE parts;
+SET enable_partitionwise_aggregate = on;
+EXPLAIN (COSTS off) SELECT trie_agg(word) FROM parts;
+SELECT trie_agg(word)::bytea = (SELECT dictionary::bytea FROM dictionaries WHERE name = 'many') AS same FROM parts;
+SELECT trie_agg(word, structure) FROM parts;
+RESET enable_partitionwise_aggregate;
+DROP TABLE parts;
+ALTER TABLE many RESET (parallel_workers);
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET max_parallel_workers_per_gather;
+
 -- None or few words
 SELECT trie_agg(word) IS NULL AS none FROM words WHERE false;
 SELECT trie_agg(word) IS NULL AS only_null FROM words WHERE word IS NULL;
@@ -210,7 +253,7 @@ DECLARE
     call text;
 BEGIN
     FOREACH call IN ARRAY ARRAY['trie_agg_transition(NULL, ''a'')', 'trie_agg_transition(NULL, ''a'', ''xbw'')',
-                                'trie_agg_final(NULL)'] LOOP
+                                'trie_agg_final(NULL)', 'trie_agg_combine(NULL, NULL)'] LOOP
         BEGIN
             EXECUTE 'SELECT ' || call;
             RAISE NOTICE '% was called', call;

@@ -51,8 +51,9 @@ int main(int count, char** arguments) {
     }
     std::printf(
         "gputext k-means on a GPU: %zu items of %zu clusters, d = %zu, k = %zu, %zu iterations: "
-        "%.3f s (best of %d), inertia %.6g\n",
-        n, number(5), d, parameters.k, answer.iterations, best, kTries, answer.inertia);
+        "%.3f s (best of %d), inertia %.6g, %.1f exact distances an item\n",
+        n, number(5), d, parameters.k, answer.iterations, best, kTries, answer.inertia,
+        static_cast<double>(answer.rescored) / static_cast<double>(n));
     for (const PhaseTime& phase : bench::every_core().phase_times())
         std::printf("  %-26s %7.3f s (mean)\n", phase.name.c_str(), phase.seconds / kTries);
     if (count < 7 || number(6) == 0) return 0;

@@ -46,6 +46,12 @@ struct ClusteredRows {
 struct ClusterCentroids {
     DeviceQueries rows;
     std::uint32_t first = 0;
+
+    ClusterCentroids part(std::uint32_t begin, std::uint32_t end) const {
+        return {{end - begin, rows.dimensions, rows.elements + std::size_t{begin} * rows.dimensions,
+                 rows.squares + begin},
+                first + begin};
+    }
 };
 
 /// Of each row the centroids that may be nearer than its own: their count, and their numbers, of
@@ -264,7 +270,7 @@ namespace {
 /// Centroids of an item that a filter may find before all are compared with it.
 constexpr std::uint32_t kFound = 32;
 /// Centroids that are compared sooner than they are filtered.
-constexpr std::size_t kFewCentroids = 16;
+constexpr std::uint32_t kFewCentroids = 16;
 /// Pairs times dimensions of a launch, filtered and compared in double precision: 20 to 30 ms.
 constexpr double kFilteredWork = 8e12, kComparedWork = 5e10;
 constexpr std::size_t kSmallBuffers = 1 << 16;
@@ -359,7 +365,7 @@ public:
     Status add(const Vectors& centroids, std::uint32_t first, Execution& execution) override {
         GPUTEXT_TRY(load_centroids(centroids, first));
         sums_are_behind_ = true;
-        return for_each_tile([&] { return settle(execution); }, execution);
+        return for_each_tile([&] { return settle_by_parts(execution); }, execution);
     }
 
     Result<std::uint64_t> assign(const Vectors& centroids, Execution& execution) override {
@@ -454,6 +460,7 @@ private:
         GPUTEXT_TRY(prepare_queries(metric_, rows, centroid_elements_.data(),
                                     centroid_squares_.data(), stream_));
         centroids_ = {{k, d, centroid_elements_.data(), centroid_squares_.data()}, first};
+        loaded_first_ = first;
         filters_ = filtered_ && k >= kFewCentroids;
         if (!filters_) return {};
         return convert_items(choice_.space(), rows, centroid_rows_.data(), centroid_bounds_.data(),
@@ -509,6 +516,24 @@ private:
         return {};
     }
 
+    /// As settle(), but where centroids are filtered with as many at a time as there were before:
+    /// about one of these is nearer to an item than its own, while of many more than there were
+    /// many are, each of which takes an exact distance. So few as the first are not filtered.
+    Status settle_by_parts(Execution& execution) {
+        if (!filters_) return settle(execution);
+        const ClusterCentroids all = centroids_;
+        for (std::uint32_t begin = 0, end = 0; begin < all.rows.rows; begin = end) {
+            const std::uint32_t before = all.first + begin;
+            filters_ = before >= kFewCentroids;
+            end = begin + std::min(all.rows.rows - begin, std::max(before, kFewCentroids));
+            centroids_ = all.part(begin, end);
+            GPUTEXT_TRY(settle(execution));
+        }
+        centroids_ = all;
+        filters_ = true;
+        return {};
+    }
+
     /// Gives the tile's items to the centroids that are nearer than their own.
     Status settle(Execution& execution) {
         if (filters_)
@@ -556,7 +581,8 @@ private:
         job.rows = rows;
         job.gates = gates_.data() + begin;
         job.items = {centroid_rows_.data(), centroid_bounds_.data(), largest_.data()};
-        job.first_item = job.begin = first;
+        job.first_item = loaded_first_;
+        job.begin = first;
         job.end = first + centroids_.rows.rows;
         job.lists.capacity = kFound;
         job.lists.counts = counts;
@@ -596,6 +622,7 @@ private:
     DeviceBuffer<std::uint8_t> raw_centroids_;
     DeviceBuffer<double> centroid_elements_, centroid_squares_;
     ClusterCentroids centroids_;
+    std::uint32_t loaded_first_ = 0;  // of those that are loaded; centroids_ may be some of them
 
     bool filtered_ = false;  // items are converted for the filter
     bool filters_ = false;   // these centroids are filtered

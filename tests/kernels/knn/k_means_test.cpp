@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/knn/detail/fp16_filter.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -91,6 +92,21 @@ TEST_F(KMeansOnDevice, ManyCentroidsEqualTheCpus) {
                 ASSERT_NO_FATAL_FAILURE(
                     expect_same({.k = n / 20, .metric = metric, .iterations = 4}, items));
             }
+}
+
+/// Were all of the first 97 centroids but one to be decided at once, each item would be compared
+/// with most of them.
+TEST_F(KMeansOnDevice, FirstCentroidsTakeFewExactDistances) {
+    RandomRows random;
+    constexpr std::size_t n = 20000;
+    const TypedRows items(random.rows(Shape::gaussian, n, 64), ElementType::float32, 64);
+    const auto found = run({.k = 97, .iterations = 1}, items);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    gpu::Fp16FilterDevice device;
+    ASSERT_TRUE(device.look().ok());
+    if (device.can_filter(64)) {
+        EXPECT_LT(found->rescored, 50 * n);
+    }
 }
 
 /// Items that do not fit are uploaded for each assignment, in tiles.

@@ -293,6 +293,7 @@ def passages(rows, theme):
     axis.invert_yaxis()
     axis.set_xlim(0, 1.08 * max(map(len, oldest.values())))
     axis.set_xlabel("characters")
+    axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.tick_params(axis="y", length=0)
     for side in ("left", "right", "top"):
         axis.spines[side].set_visible(False)

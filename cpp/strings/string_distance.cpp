@@ -108,46 +108,133 @@ std::size_t edits_of_word(const SymbolPlaces& places, std::size_t n, Symbols ite
     return edits <= limit ? edits : kTooMany;
 }
 
-/// Optimal string alignment, within the diagonals that the limit leaves. kTooMany above it.
-Status alignment(Symbols a, Symbols b, std::size_t limit, Stop stop,
-                 std::vector<std::uint32_t> (&rows)[3], std::size_t& edits) {
-    const std::size_t n = a.size(), m = b.size();
-    limit = std::min(limit, std::max(n, m));
-    edits = kTooMany;
-    if ((n > m ? n - m : m - n) > limit) return {};
-    const auto beyond = static_cast<std::uint32_t>(limit + 1);
-    for (auto& row : rows)
-        if (!stoppable_assign(row, m + 1, beyond, stop)) return Status::cancelled();
-    std::iota(rows[0].begin(),
-              rows[0].begin() + static_cast<std::ptrdiff_t>(std::min(m, limit) + 1), 0u);
-    std::size_t work = 0, least_before = 0;  // cells since the last look
-    for (std::size_t i = 1; i <= n; ++i) {
-        std::vector<std::uint32_t>& row = rows[i % 3];
-        const std::vector<std::uint32_t>&above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
-        const std::size_t first = i > limit ? i - limit : 1, end = std::min(m, i + limit);
-        row[first - 1] = first == 1 && i <= limit ? static_cast<std::uint32_t>(i) : beyond;
-        std::uint32_t least = row[first - 1];
-        for (std::size_t j = first; j <= end; ++j) {
-            // The cell above the last one of a row lies outside of the band.
-            const std::uint32_t from_above = j < i + limit ? above[j] + 1 : beyond;
-            std::uint32_t cell = std::min({above[j - 1] + (a[i - 1] != b[j - 1]), from_above,
-                                           row[j - 1] + 1});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                cell = std::min(cell, two_above[j - 2] + 1);
-            row[j] = std::min(cell, beyond);
-            least = std::min(least, row[j]);
-            if (++work == kLookEvery / 8) {
-                if (stop()) return Status::cancelled();
-                work = 0;
+/// Optimal string alignment of one string of any length and others: bit-parallel in blocks of 64
+/// rows, of which each goes along the columns that the limit leaves. So only what a block passes
+/// down to the next one is kept, and the places of symbols of some blocks.
+class LongAlignment {
+public:
+    void set(Symbols rows) {
+        rows_ = rows;
+        for (Slot& slot : slots_) slot.block = kNone;
+    }
+
+    /// kTooMany above the limit.
+    Status edits(Symbols columns, std::size_t limit, Stop stop, std::size_t& edits) {
+        const std::size_t n = rows_.size(), m = columns.size();
+        const std::size_t difference = n > m ? n - m : m - n;
+        limit = std::min(limit, std::max(n, m));
+        edits = kTooMany;
+        if (difference > limit) return {};
+        slots_.resize(std::min(kSlots, (n + kWord - 1) / kWord));
+        // A band for few edits costs little.
+        for (std::size_t guess = 2 * difference + kFirstGuess;; guess *= 2) {
+            const std::size_t bound = std::min(guess, limit);
+            GPUTEXT_TRY(within(columns, bound, stop, edits));
+            if (edits != kTooMany || bound == limit) return {};
+        }
+    }
+
+private:
+    static constexpr std::size_t kSlots = 16, kNone = SIZE_MAX, kFirstGuess = 256;
+
+    struct Slot {
+        std::size_t block = kNone;
+        SymbolPlaces places;
+    };
+
+    const SymbolPlaces& places_of(std::size_t block) {
+        Slot& slot = slots_[block % kSlots];
+        if (slot.block != block) {
+            const std::size_t begin = block * kWord;
+            slot.places.set(rows_.subspan(begin, std::min(kWord, rows_.size() - begin)));
+            slot.block = block;
+        }
+        return slot.places;
+    }
+
+    /// What a block passes down in each column: whether the cell of its last row is one more, or
+    /// one less, than that of the column before, and whether its last symbol and the first one of
+    /// the next block may be exchanged.
+    enum : std::uint8_t { kUp = 1, kDown = 2, kExchange = 4 };
+
+    /// kTooMany above the limit, which is at least the difference of the lengths. A cell to the left
+    /// or to the right of those that are computed counts as its neighbor above or to the left of it
+    /// plus one. This is never too low, and no path within the limit goes through such a cell.
+    Status within(Symbols columns, std::size_t limit, Stop stop, std::size_t& edits) {
+        const std::size_t n = rows_.size(), m = columns.size();
+        const std::size_t more_rows = n > m ? n - m : 0, more_columns = m > n ? m - n : 0;
+        const std::size_t slack = (limit - more_rows - more_columns) / 2;
+        // An exchange of symbols of two blocks looks at one diagonal more on either side.
+        const std::size_t left = more_rows + slack + 1, right = more_columns + slack + 1;
+        edits = kTooMany;
+        if (!stoppable_assign(passed_, m + 1, std::uint8_t{kUp}, stop)) return Status::cancelled();
+        std::size_t corner = 0;  // the cell before a block's first column, and above its first row
+        for (std::size_t block = 0; block * kWord < n; ++block) {
+            const std::size_t end_row = std::min(n, (block + 1) * kWord);
+            const std::size_t first = std::max(block * kWord, left) - left + 1;
+            const std::size_t last = std::min(m, end_row + right);
+            corner += end_row - block * kWord;
+            Ends ends{corner, kTooMany};
+            if (!advance(block, columns, first, last, stop, ends)) return Status::cancelled();
+            if (ends.least > limit) return {};
+            if (end_row == n) edits = ends.last <= limit ? ends.last : kTooMany;
+            const std::size_t next = std::max(end_row, left) - left + 1;
+            for (std::size_t j = first; j < next; ++j)
+                corner += (passed_[j] & kUp) - (passed_[j] & kDown) / kDown;
+        }
+        return {};
+    }
+
+    struct Ends {
+        std::size_t last;   // the cell of the block's last row in a column
+        std::size_t least;  // the least of such cells, and what it takes at least to the last one
+    };
+
+    /// Moves a block along the columns from `first` to `last`; ends.last is the cell before.
+    /// False when stopped.
+    bool advance(std::size_t block, Symbols columns, std::size_t first, std::size_t last, Stop stop,
+                 Ends& ends) {
+        const SymbolPlaces& places = places_of(block);
+        const std::size_t rows = std::min(kWord, rows_.size() - block * kWord);
+        const auto last_bit = static_cast<unsigned>(rows - 1);
+        // Columns that lie behind the last cell's diagonal, and so are edits
+        auto behind = static_cast<std::ptrdiff_t>(first + rows_.size()) -
+                      static_cast<std::ptrdiff_t>(1 + block * kWord + rows + columns.size());
+        std::size_t cell = ends.last;
+        std::size_t least = cell + static_cast<std::size_t>(std::abs(behind));
+        std::uint64_t up = ~std::uint64_t{0}, down = 0, diagonal = up, places_before = 0;
+        for (std::size_t j = first; j <= last;) {
+            if (stop()) return false;
+            const std::size_t end = std::min(last + 1, j + kLookEvery / 8);
+            for (; j < end; ++j) {
+                const std::uint64_t above = passed_[j];
+                const std::uint64_t above_up = above & kUp, above_down = above / kDown & 1;
+                const std::uint64_t symbol = places[columns[j - 1]], equal = symbol | above_down;
+                const std::uint64_t exchanged = ~diagonal & symbol;
+                const std::uint64_t zero = (((equal & up) + up) ^ up) | equal | down |
+                                           ((exchanged << 1 | above / kExchange) & places_before);
+                places_before = symbol;
+                diagonal = zero;
+                std::uint64_t right_up = down | ~(zero | up), right_down = up & zero;
+                const std::uint64_t more = right_up >> last_bit & 1, less = right_down >> last_bit & 1;
+                passed_[j] = static_cast<std::uint8_t>(more * kUp | less * kDown |
+                                                       (exchanged >> (kWord - 1)) * kExchange);
+                cell += more - less;
+                least = std::min(least, cell + static_cast<std::size_t>(std::abs(++behind)));
+                right_up = right_up << 1 | above_up;
+                right_down = right_down << 1 | above_down;
+                up = right_down | ~(zero | right_up);
+                down = right_up & zero;
             }
         }
-        // A later row may be reached from the two before it.
-        if (least > limit && least_before > limit) return {};
-        least_before = least;
+        ends = {cell, least};
+        return true;
     }
-    if (rows[n % 3][m] <= limit) edits = rows[n % 3][m];
-    return {};
-}
+
+    Symbols rows_;
+    std::vector<Slot> slots_;           // of block b where b % kSlots says
+    std::vector<std::uint8_t> passed_;  // by column, from 1
+};
 
 // ---- Matches ----
 
@@ -321,7 +408,7 @@ struct StringDistance::Scratch {
     Symbols query;
     SymbolPlaces places;
     EditDistance edit_distance;
-    std::vector<std::uint32_t> rows[3];
+    LongAlignment long_alignment;
     LongJaro long_jaro;
     bool long_jaro_set = false;
     std::size_t work = 0;  // trigrams since the last look
@@ -339,6 +426,7 @@ StringDistance::StringDistance(StringDistance&&) noexcept = default;
 void StringDistance::set_query(Symbols query) {
     scratch_->query = query;
     scratch_->long_jaro_set = false;
+    if (metric_ == StringMetric::osa) scratch_->long_alignment.set(query);
     if (metric_ != StringMetric::trigram && scratch_->is_word()) scratch_->places.set(query);
 }
 
@@ -355,7 +443,7 @@ Status StringDistance::Scratch::edits(StringMetric metric, Symbols item, double 
                     ? edits_of_word<true>(places, query.size(), item, most)
                     : edits_of_word<false>(places, query.size(), item, most);
     } else if (metric == StringMetric::osa) {
-        GPUTEXT_TRY(alignment(query, item, most, stop, rows, edits));
+        GPUTEXT_TRY(long_alignment.edits(item, most, stop, edits));
     } else {
         const auto found = edit_distance(query, item, most, stop);
         if (!found.ok()) return found.status();

@@ -48,9 +48,9 @@ public:
     void set_query(Symbols query);
 
     /// The distance of the query, a, and the item, b, or infinity where it is above `limit`.
-    /// Time: up to 64 symbols of the query: O(m). Longer ones: O(n m / 64) for levenshtein and
-    /// edit_rate, less with a limit; O(min(n, limit) m) for osa; O(m log n) for jaro and
-    /// jaro_winkler; O(n + m) for trigram. Memory: O(n + m). Errors: cancelled; out_of_memory.
+    /// Time: up to 64 symbols of the query: O(m). Longer ones: O(n m / 64) for levenshtein,
+    /// edit_rate and osa, less with a limit; O(m log n) for jaro and jaro_winkler; O(n + m) for
+    /// trigram. Memory: O(n + m). Errors: cancelled; out_of_memory.
     Status operator()(Symbols item, double limit, Stop stop, double& distance);
 
 private:

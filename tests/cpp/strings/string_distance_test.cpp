@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <random>
 
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
@@ -15,6 +16,7 @@ namespace {
 using testing::kAllStringMetrics;
 using testing::name_of;
 using testing::plain_damerau_levenshtein;
+using testing::plain_edits;
 using testing::plain_jaro;
 using testing::plain_jaro_winkler;
 using testing::plain_string_distance;
@@ -64,6 +66,69 @@ TEST(StringDistance, EqualsTheDefinitionsToTheBit) {
             }
         }
     }
+}
+
+/// A string of so many random symbols, of ASCII or beyond.
+String random_string(std::mt19937_64& generator, std::size_t length, std::uint32_t alphabet) {
+    String string(length);
+    for (std::uint32_t& symbol : string)
+        symbol = (alphabet > 26 ? 0xe38080 : 'a') + static_cast<std::uint32_t>(generator() % alphabet);
+    return string;
+}
+
+/// Without a limit, and with some: one just at the distance, one just below it.
+void expect_alignment(const String& a, const String& b) {
+    const std::size_t edits = plain_edits(a, b, true);
+    const auto wanted = static_cast<double>(edits);
+    ASSERT_EQ(*osa_distance(a, b, {}), edits) << a.size() << " and " << b.size();
+    StringDistance distance(StringMetric::osa);
+    distance.set_query(a);
+    for (const double limit : {wanted, wanted + 1, 2 * wanted, wanted - 1, wanted / 2}) {
+        double found = -1;
+        ASSERT_TRUE(distance(b, limit, {}, found).ok());
+        ASSERT_EQ(found, wanted <= limit ? wanted : INFINITY)
+            << a.size() << " and " << b.size() << " within " << limit;
+    }
+}
+
+/// Of lengths about a multiple of a word's bits, and of more blocks than a query's places are kept of
+TEST(StringDistance, OfAlignmentsOfLongStringsEqualsAllCells) {
+    std::mt19937_64 generator(testing::seed());
+    for (const std::uint32_t alphabet : {2u, 4u, 26u, 300u})
+        for (const std::size_t length : {1, 63, 64, 65, 127, 128, 129, 130, 200, 600, 1100}) {
+            SCOPED_TRACE("GPUTEXT_TEST_SEED=" + std::to_string(testing::seed()));
+            const String a = random_string(generator, length, alphabet);
+            String near = a;
+            for (std::size_t edits = generator() % 20; edits > 0 && length > 1; --edits) {
+                const std::size_t at = generator() % (near.size() - 1);
+                std::swap(near[at], near[at + 1]);
+                if (edits % 3 == 0) near.erase(near.begin() + static_cast<std::ptrdiff_t>(at));
+            }
+            expect_alignment(a, near);
+            if (length > 600) continue;
+            expect_alignment(a, random_string(generator, length, alphabet));
+            expect_alignment(a, random_string(generator, 60 + generator() % 75, alphabet));
+        }
+}
+
+/// Exchanges of symbols that lie in two blocks, where the limit leaves no diagonal more
+TEST(StringDistance, OfAlignmentsThatExchangeSymbolsOfTwoBlocks) {
+    String a(200);
+    std::iota(a.begin(), a.end(), 'a');
+    for (std::size_t at = 62; at < 130; ++at)
+        for (std::size_t front = 0; front < 4; ++front) {
+            String exchanged = a;
+            std::swap(exchanged[at], exchanged[at + 1]);
+            exchanged.erase(exchanged.begin(), exchanged.begin() + static_cast<std::ptrdiff_t>(front));
+            for (const auto& [from, to] : {std::pair(a, exchanged), std::pair(exchanged, a)}) {
+                StringDistance distance(StringMetric::osa);
+                distance.set_query(from);
+                const auto edits = static_cast<double>(front + 1);
+                double found = 0;
+                ASSERT_TRUE(distance(to, edits, {}, found).ok());
+                ASSERT_EQ(found, edits) << at << " behind " << front;
+            }
+        }
 }
 
 TEST(StringDistance, OfTwoStringsIsTheSame) {

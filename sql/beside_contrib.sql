@@ -1,6 +1,7 @@
--- In one database with pg_trgm, fuzzystrmatch, cube and intarray, from PostgreSQL's contrib
+-- In one database with pg_trgm, fuzzystrmatch, citext, cube and intarray, from PostgreSQL's contrib
 CREATE EXTENSION pg_trgm;
 CREATE EXTENSION fuzzystrmatch;
+CREATE EXTENSION citext;
 
 SELECT levenshtein('kitten', 'sitting'), edit_distance('kitten', 'sitting'),
        similarity('kitten', 'sitting'), edit_rate('kitten', 'sitting') = 3 / 13.0 AS edit_rate;
@@ -39,9 +40,14 @@ RESET enable_bitmapscan;
 SELECT word_similarity('word', 'two words'), (SELECT count(*) FROM word_similarity('SELECT a FROM pairs')) AS words;
 SELECT count(*) FROM word_similarity('SELECT a FROM pairs', 3);
 
+-- Elements of sets are equal as citext says.
+SELECT * FROM similar_sets($$VALUES (1, ARRAY['Ann', 'Bob']::citext[]), (2, ARRAY['ann', 'bob', 'BOB']::citext[])$$, threshold => 0.5);
+SELECT * FROM similar_sets_between($$SELECT 1, ARRAY['Ann']::citext[]$$, $$SELECT 2, ARRAY['ann']$$, threshold => 0.5);
+
 DROP TABLE pairs;
 DROP EXTENSION pg_trgm;
 DROP EXTENSION fuzzystrmatch;
+DROP EXTENSION citext;
 
 -- Operators of the same names: those of cube, pg_trgm and the server's own are found as before.
 CREATE EXTENSION cube;

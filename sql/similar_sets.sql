@@ -41,6 +41,30 @@ SELECT * FROM similar_sets('SELECT id, to_tsvector(''simple'', body) FROM notes'
 SELECT * FROM similar_sets_between('SELECT id, to_tsvector(''simple'', body) FROM notes WHERE id < 3',
     'SELECT id, tsvector_to_array(to_tsvector(''simple'', body)) FROM notes WHERE id = 3', threshold => 0.4);
 
+-- Elements are equal if = of their type says so by their collation.
+CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TYPE sizes AS (width numeric, height numeric);
+CREATE DOMAIN duration AS interval;
+SELECT type, common, size1, size2
+FROM (VALUES ('text[]'), ('text[] COLLATE any_case'), ('varchar(9)[] COLLATE any_case'), ('char(4)[] COLLATE any_case'), ('char(4)[]'), ('name[]')) AS v (type),
+    similar_sets(format('VALUES (1, ARRAY[''Ann'', ''Bob'', ''BOB'', ''x'']::%s), (2, ARRAY[''ann'', ''Bob'', ''x '']::%1$s)', type), threshold => 0.1);
+SELECT type, common, size1, size2
+FROM (VALUES ('interval', '24 hours', '1 day'), ('duration', '24 hours', '1 day'), ('numrange', '[1,2)', '[1.0,2.00)'), ('jsonb', '{"a": 1.0}', '{"a": 1.00}'),
+    ('sizes', '(1.0,2)', '(1,2.0)'), ('float8', '0', '-0'), ('float4', 'NaN', '-NaN'), ('numeric', '1.0', '1.00'), ('timestamptz', '2026-01-01 12:00+00', '2026-01-01 13:00+01'),
+    ('uuid', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 'a0eebc999c0b4ef8bb6d6bb9bd380a11'), ('bool', 'yes', 'on')) AS v (type, a, b),
+    similar_sets(format('VALUES (1, ARRAY[%L, %L]::%s[]), (2, ARRAY[%2$L]::%3$s[])', a, b, type), threshold => 0.1);
+SELECT * FROM similar_sets('VALUES (1, ARRAY[ROW (1.0)]), (2, ARRAY[ROW (1.00), ROW (2)])', threshold => 0.1);
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[interval ''24 hours'', ''1 mon'']', 'SELECT 2, ARRAY[interval ''1 day'', ''30 days'']', threshold => 0.1);
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[text ''A''] COLLATE any_case', 'SELECT 2, ARRAY[varchar ''a''] COLLATE any_case', threshold => 0.1);
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[text ''A''] COLLATE any_case', 'SELECT 2, ARRAY[text ''a'']', threshold => 0.1);
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[text ''A''] COLLATE any_case', 'SELECT 2, ARRAY[''a''::char(4)] COLLATE any_case', threshold => 0.1);
+SELECT * FROM similar_sets_between('SELECT 1, ARRAY[interval ''1 day'']', 'SELECT 2, ARRAY[time ''1:00'']', threshold => 0.1);
+SELECT * FROM similar_sets('SELECT 1, ARRAY[point ''1, 2'']');
+SELECT common FROM similar_sets('SELECT i, ARRAY[point ''1, 2'']::text[] FROM generate_series(1, 2) AS i');
+SET gputext.host_memory_limit = '1MB';
+SELECT count(*) FROM similar_sets('SELECT i, ARRAY[make_interval(secs => i)] FROM generate_series(1, 40000) AS i');
+RESET gputext.host_memory_limit;
+
 -- ---- Against all pairs ----
 
 CREATE TABLE random AS

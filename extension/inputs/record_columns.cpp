@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -182,6 +183,7 @@ RecordColumn::ValueBytes RecordColumn::bytes_of(Datum value) {
         case RecordForm::real:
         case RecordForm::date:
             number_ = number_of(type_, value) + 0.0;  // that of -0 is 0
+            if (std::isnan(number_)) number_ = std::numeric_limits<double>::quiet_NaN();
             return {&number_, sizeof number_};
         case RecordForm::output: {
             const char* const text = OutputFunctionCall(&output_, value);
@@ -189,6 +191,12 @@ RecordColumn::ValueBytes RecordColumn::bytes_of(Datum value) {
         }
     }
     pg_unreachable();
+}
+
+RecordColumn::ValueBytes RecordColumn::bytes_of_element(Datum element) {
+    if (element_numbers_ == nullptr) return bytes_of(element);
+    element_number_ = element_numbers_->number_of(element);
+    return {&element_number_, sizeof element_number_};
 }
 
 void RecordColumn::append_begin() {
@@ -206,7 +214,7 @@ void RecordColumn::append_set(Datum value) {
     for (int i = 0; i < count; ++i) {
         if (i % kPart == 0) CHECK_FOR_INTERRUPTS();
         if (nulls[i]) continue;
-        const ValueBytes element = bytes_of(elements[i]);
+        const ValueBytes element = bytes_of_element(elements[i]);
         const auto size = static_cast<std::uint32_t>(element.size);
         bytes_.append(&size, sizeof size);
         bytes_.append(element.bytes, element.size);

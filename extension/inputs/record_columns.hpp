@@ -18,6 +18,7 @@ extern "C" {
 #include "cpp/records/comparison.hpp"
 #include "cpp/records/field_values.hpp"
 #include "extension/base/growing_array.hpp"
+#include "extension/order/key_column.hpp"
 #include "extension/values/packed_rows.hpp"
 
 namespace gputext {
@@ -68,6 +69,9 @@ public:
     /// that the comparison does not apply to, or that are of another kind than those of the query
     /// before.
     void begin_rows(TupleDesc columns, int column);
+    /// Before the rows of a query of arrays, whose elements are then told apart by these numbers and
+    /// not by their bytes; null for the bytes.
+    void number_elements_by(KeyNumbers* numbers) { element_numbers_ = numbers; }
     /// The value of a row with these columns. The current memory context is the row's.
     void append(const Datum* values, const bool* nulls);
     /// After the last row.
@@ -89,6 +93,7 @@ private:
         std::size_t size;
     };
     ValueBytes bytes_of(Datum value);
+    ValueBytes bytes_of_element(Datum element);
 
     std::string name_;
     const FieldComparison* comparison_;
@@ -101,6 +106,8 @@ private:
     int16 element_length_ = 0;  // of arrays
     bool element_by_value_ = false;
     char element_align_ = 0;
+    KeyNumbers* element_numbers_ = nullptr;
+    std::uint32_t element_number_ = 0;  // where bytes_of_element() may have its answer
     PackedBytes bytes_, begins_;
     GrowingArray<std::uint8_t> nulls_;
     double number_ = 0;  // where bytes_of() may have its answer

@@ -4,6 +4,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 }
 
 #include "extension/base/failure.hpp"
@@ -21,6 +22,17 @@ constexpr std::size_t kMostSets = PG_UINT32_MAX - 1;
 
 const char* const kWanted =
     "The inner query must give an id and a text, an array or a tsvector, in this order.";
+
+/// The type of the elements, as KeyNumbers are to have it; InvalidOid if they are equal exactly if
+/// RecordColumn reads the same bytes.
+Oid type_to_number(const RecordType& sets, Oid collation) {
+    if (!sets.is_array) return InvalidOid;
+    const Oid type = sets.type == VARCHAROID ? TEXTOID : sets.type;
+    const bool other_text = sets.form == RecordForm::text && type != TEXTOID;  // as citext
+    const bool by_bytes = sets.form != RecordForm::output && !other_text;
+    const bool any_bytes = OidIsValid(collation) && !get_collation_isdeterministic(collation);
+    return by_bytes && !any_bytes ? InvalidOid : type;
+}
 
 }  // namespace
 
@@ -54,7 +66,8 @@ void SetReceiver::check_columns(TupleDesc columns) {
         columns = CreateTupleDescCopy(columns);
         TupleDescAttr(columns, 1)->atttypid = TEXTARRAYOID;
     }
-    const FieldKind kind = record_type_of(columns, 1).kind();
+    const RecordType sets = record_type_of(columns, 1);
+    const FieldKind kind = sets.kind();
     if (kind != FieldKind::text && kind != FieldKind::set)
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -68,7 +81,11 @@ void SetReceiver::check_columns(TupleDesc columns) {
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("texts cannot be compared with arrays or tsvector"),
                         errhint("Give sets of one kind in both inner queries.")));
-    if (second && !rows_.column_.fits(columns, 1))
+    const Oid collation = lexemes_ ? InvalidOid : TupleDescAttr(columns, 1)->attcollation;
+    const Oid numbered = type_to_number(sets, collation);
+    if (second && sets.is_array)
+        common_collation(rows_.collation_, collation, "elements", "items");
+    if (second && (!rows_.column_.fits(columns, 1) || numbered != rows_.elements_.type()))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the old sets are of type %s, which cannot be compared with the type "
                                "of the new ones, %s",
@@ -77,6 +94,9 @@ void SetReceiver::check_columns(TupleDesc columns) {
                                 quote_identifier(NameStr(TupleDescAttr(columns, 1)->attname)))));
     rows_.kind_ = kind;
     rows_.type_ = type;
+    rows_.collation_ = collation;
+    if (!second && OidIsValid(numbered)) rows_.elements_.set_type(numbered, collation);
+    rows_.column_.number_elements_by(OidIsValid(numbered) ? &rows_.elements_ : nullptr);
     rows_.column_.begin_rows(columns, 1);
 }
 
@@ -115,6 +135,7 @@ void SetRows::read(const InnerQueries& queries) {
         run_inner_query(queries.second, receiver);
     }
     column_.finish();
+    elements_.release();
 }
 
 }  // namespace gputext

@@ -16,14 +16,17 @@
 namespace gputext {
 
 /// The rows (id; text, array or tsvector) of an inner query or of two, those of the second behind those of the
-/// first. Functions raise errors, but for those that say so.
+/// first. Elements of arrays are equal if the default equality of their type says so by the collation
+/// of the column. Functions raise errors, but for those that say so.
 class SetRows {
 public:
-    /// Raises no errors; throws std::bad_alloc.
+    /// The current memory context keeps elements until they are read. Raises no errors; throws
+    /// std::bad_alloc.
     SetRows(const IdType& id_type, std::size_t memory_limit)
         : ids_(id_type, memory_limit),
           second_ids_(id_type, memory_limit),
-          column_("set", nullptr, memory_limit) {}
+          column_("set", nullptr, memory_limit),
+          elements_(CurrentMemoryContext, memory_limit, "elements", "items::text[]") {}
 
     /// Runs the query, or both, showing meanwhile how many rows there are. Rows with a null are left
     /// out, with a NOTICE. Raises an error for other columns, for texts beside arrays, and what
@@ -60,7 +63,9 @@ private:
     RowIds ids_, second_ids_;
     FieldKind kind_ = FieldKind::text;
     Oid type_ = InvalidOid;  // of the query that ran last
+    Oid collation_ = InvalidOid;  // the same
     RecordColumn column_;
+    KeyNumbers elements_;  // of arrays that are not told by their bytes, whose type it has then
     std::vector<std::uint32_t> order_;  // empty where rows came in their order
 };
 

@@ -36,20 +36,23 @@ bool compares_bitwise(Oid type) {
     }
 }
 
-[[noreturn]] void raise_not_comparable(Oid type) {
+[[noreturn]] void raise_not_comparable(Oid type, const char* what, const char* cast) {
     ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-                    errmsg("keys of type %s cannot be compared", format_type_be(type)),
+                    errmsg("%s of type %s cannot be compared", what, format_type_be(type)),
                     errdetail("The type has no default equality that can be hashed."),
-                    errhint("Keys can be cast in the inner queries, as in key::text.")));
+                    errhint("Cast them in the inner query, as in %s.", cast)));
     pg_unreachable();
 }
 
-[[noreturn]] void raise_too_many_keys(std::size_t count, const char* of, std::size_t memory_limit) {
+[[noreturn]] void raise_too_many_keys(std::size_t count, const char* different,
+                                      const KeyNumbers& numbers) {
     ereport(ERROR,
             (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-             errmsg("the keys do not fit into gputext.host_memory_limit"),
-             errdetail("%zu %s take more than %zu kB.", count, of, memory_limit / 1024),
-             errhint("Increase gputext.host_memory_limit, or cast keys to a shorter type.")));
+             errmsg("the %s do not fit into gputext.host_memory_limit", numbers.what()),
+             errdetail("%zu %s%s take more than %zu kB.", count, different, numbers.what(),
+                       numbers.memory_limit() / 1024),
+             errhint("Increase gputext.host_memory_limit, or cast %s to a shorter type.",
+                     numbers.what())));
     pg_unreachable();
 }
 
@@ -74,7 +77,7 @@ void KeyNumbers::set_type(Oid type, Oid collation) {
         hash = entry->hash_proc_finfo.fn_oid;
         equal = entry->eq_opr_finfo.fn_oid;
     }
-    if (!OidIsValid(hash) || !OidIsValid(equal)) raise_not_comparable(type);
+    if (!OidIsValid(hash) || !OidIsValid(equal)) raise_not_comparable(type, what_, cast_);
     fmgr_info_cxt(hash, &hash_, context_);
     fmgr_info_cxt(equal, &equal_, context_);
     attempt_or_raise([&] { table_ = HashTable<NumberSlot>(512); });
@@ -100,10 +103,10 @@ void KeyNumbers::append(Datum key, std::uint32_t hash) {
         key_bytes_ += datumGetSize(kept, false, length_);
     }
     const std::size_t bytes = key_bytes_ + table_.bytes() + (keys_.size() + 1) * 12;
-    if (bytes > memory_limit_) raise_too_many_keys(keys_.size(), "different keys", memory_limit_);
+    if (bytes > memory_limit_) raise_too_many_keys(keys_.size(), "different ", *this);
     if (keys_.size() >= kNone - 2)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("there are more than 4294967292 different keys")));
+                        errmsg("there are more than 4294967292 different %s", what_)));
     attempt_or_raise([&] {
         keys_.push_back(kept);
         hashes_.push_back(hash);
@@ -151,7 +154,7 @@ void KeyColumn::append(KeyNumbers& numbers, Datum key, bool is_null, std::uint32
 void KeyColumn::append(const KeyNumbers& numbers, Datum key, bool is_null) {
     if (values_.full()) {
         if (2 * values_.size() * sizeof(Datum) > numbers.memory_limit())
-            raise_too_many_keys(values_.size(), "keys", numbers.memory_limit());
+            raise_too_many_keys(values_.size(), "", numbers);
         attempt_or_raise([&] { values_.reserve(values_.size() + 1); });
     }
     if (is_null)
@@ -172,7 +175,7 @@ void KeyColumn::number_by(KeyTable& table, const KeyNumbers& numbers, std::uint3
         return table.number({values_.data(), values_.size()}, numbers_, execution);
     });
     if (table.bytes() > numbers.memory_limit())
-        raise_too_many_keys(table.size(), "different keys", numbers.memory_limit());
+        raise_too_many_keys(table.size(), "different ", numbers);
     end_values(null);
 }
 

@@ -30,9 +30,11 @@ class KeyNumbers {
 public:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    /// `parent` is the memory context that keeps what is not a value.
-    KeyNumbers(MemoryContext parent, std::size_t memory_limit)
-        : parent_(parent), memory_limit_(memory_limit) {}
+    /// `parent` is the memory context that keeps what is not a value. Messages call the keys
+    /// `what`, and have `cast` as an example of how they are cast.
+    KeyNumbers(MemoryContext parent, std::size_t memory_limit, const char* what = "keys",
+               const char* cast = "key::text")
+        : parent_(parent), memory_limit_(memory_limit), what_(what), cast_(cast) {}
 
     /// Before the first key: its type, and the collation that says which are equal. Keys of a
     /// domain are of its base type. Raises an error that names a type without a default equality
@@ -43,6 +45,7 @@ public:
     /// Whether keys are equal if their bits are.
     bool bitwise() const { return bitwise_; }
     std::size_t memory_limit() const { return memory_limit_; }
+    const char* what() const { return what_; }
     /// From now on keys that are new get no number.
     void close() { closed_ = true; }
     /// kNone for a new one, once closed. Amortised O(1).
@@ -58,6 +61,7 @@ private:
 
     MemoryContext parent_;
     std::size_t memory_limit_, key_bytes_ = 0;
+    const char *what_, *cast_;
     Oid type_ = InvalidOid, collation_ = InvalidOid;
     int16 length_ = 0;
     bool by_value_ = false, bitwise_ = false, closed_ = false;

@@ -394,6 +394,26 @@ INSERT INTO odd SELECT b.id, NULL FROM uploads u, LATERAL (SELECT id FROM base O
 SELECT count(*) FROM odd;
 
 RESET gputext.plan_nearest;
+-- Of one vector: where a condition leaves few of the rows that are read, workers read them, as many as are worth it.
+SET min_parallel_table_scan_size = 0;
+SET cpu_tuple_cost = 100;
+SET gputext.read_workers = 3;
+SET gputext.plan_nearest = on;
+EXPLAIN (COSTS off) SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0,0}' LIMIT 2;
+SELECT * FROM compare_in_order('SELECT id, kind, e <-> ''{1,0,0}'' AS distance FROM base WHERE right(kind, 1) = ''1'' ORDER BY e <-> ''{1,0,0}'' LIMIT 40 OFFSET 3');
+SELECT * FROM compare_in_order('SELECT id, e <=> ''{1,0}'' AS distance FROM base WHERE id < 0 ORDER BY e <=> ''{1,0}'' LIMIT 4');
+-- The ordinary plan answers where there are few items that have a distance, and raises its errors.
+SELECT * FROM compare('SELECT count(*) FROM (SELECT id FROM base WHERE right(kind, 1) = ''1'' ORDER BY nullif(e, e) <-> ''{1,0,0}'' LIMIT 3) n');
+\set VERBOSITY sqlstate
+SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0}' LIMIT 2;
+\set VERBOSITY default
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS off) SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0,0}' LIMIT 2;
+RESET max_parallel_workers_per_gather;
+RESET gputext.read_workers;
+RESET cpu_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET gputext.plan_nearest;
 DROP TABLE base, uploads, odd, keyed, parts CASCADE;
 DROP ROLE gputext_reader;
 DROP FUNCTION compare, compare_in_order, plan_of, rows_of;

@@ -29,7 +29,10 @@ void NearestOfOne::find(const QueryValue& query, ItemStatement& statement) {
     for_row_ = AllocSetContextCreate(context_, "gputext row", ALLOCSET_DEFAULT_SIZES);
     Taker taker(*this);
     ExecutedRows rows(taker);
-    columns_ = first_columns(columns_of_items(plan_), plan_.columns);
+    const TupleDesc columns = columns_of_items(plan_);
+    columns_ = first_columns(columns, plan_.columns);
+    if (statement.description()->plannedstmt == plan_.bundles)
+        rows.open_bundles(columns, bundled_value(plan_));
     statement.run(rows.destination());
     statement.end();
     rows.end();

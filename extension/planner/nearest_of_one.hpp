@@ -31,7 +31,8 @@ public:
                  std::size_t memory_limit)
         : plan_(plan), k_(k), context_(context), memory_limit_(memory_limit) {}
 
-    /// Runs the item query. The value is computed with its first row, and not without one.
+    /// Runs the item query, one that was started of statement_of_items(). The value is computed
+    /// with its first row, and not without one.
     void find(const QueryValue& query, ItemStatement& statement);
     /// Whether found() is the answer. Else it is that of the subquery's own plan: there is no
     /// value to compare with, or items that DistanceFrom does not compare; there are fewer than k
@@ -70,8 +71,8 @@ private:
     const QueryValue* query_ = nullptr;  // while the item query runs
     DistanceFrom* distance_ = nullptr;   // null before the first row
     MemoryContext for_row_ = nullptr;    // what a row's value is unpacked to
-    std::vector<Kept> kept_;  // a heap with the farthest on top
-    std::size_t bytes_ = 0;   // of their columns
+    std::vector<Kept> kept_;             // a heap with the farthest on top
+    std::size_t bytes_ = 0;              // of their columns
     /// Of one that is kept and found, beside its columns.
     static constexpr std::size_t kBytesOfOne = sizeof(Kept) + 2 * sizeof(NearestItem);
     std::uint64_t items_ = 0;

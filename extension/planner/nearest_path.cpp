@@ -30,6 +30,7 @@ extern "C" {
 #include "extension/planner/nearest_shape.hpp"
 #include "extension/planner/nearest_statement.hpp"
 #include "extension/planner/planner_run.hpp"
+#include "extension/queries/bundle_plan.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -68,9 +69,13 @@ void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     if (!is_found_while_reading(shape)) planned.table = add_row_columns(shape.items, shape.columns);
     const auto* const items = static_cast<const Query*>(copyObjectImpl(shape.items));
     planned.items = plan_ordinarily(shape.items, root->glob->boundParams);
-    if (planned.parallel_safe && !is_found_while_reading(shape))
+    // Where distances are computed as items come, that is more than to hand an item on, unless few
+    // of the rows that are read are items.
+    const bool few = planned.items->planTree->plan_rows < kFewestBundled;
+    if (planned.parallel_safe && (few || !is_found_while_reading(shape)))
         planned.bundles = plan_bundles(items, root->glob->boundParams, *planned.items,
-                                       {planned.table, planned.table.known() ? shape.columns : -1});
+                                       {planned.table, planned.table.known() ? shape.columns : -1},
+                                       is_found_while_reading(shape) ? 0 : kFewestBundled);
     // The statement's own plan has the rights to the same tables, and says so once.
     leave_rights_out(planned.items);
     if (planned.bundles != nullptr) leave_rights_out(planned.bundles);
@@ -366,9 +371,23 @@ double search_cost(const NearestShape& shape, double queries, double items, doub
     return (keeping + seconds) * kUnitsPerSecond;
 }
 
+int workers_of(const PlannedStmt& statement) {
+    const Plan* const plan = statement.planTree;
+    return IsA(plan, Gather) ? reinterpret_cast<const Gather*>(plan)->num_workers : 0;
+}
+
+/// Of the item query. Where workers bundle the few items of one query, these share the cost of the
+/// plan that the planner would have, which is for reading.
+Cost reading_cost(const PlannedShape& planned) {
+    const Cost cost = planned.items->planTree->total_cost;
+    if (planned.bundles == nullptr || !is_found_while_reading(*planned.shape)) return cost;
+    return parallel_setup_cost +
+           cost * (workers_of(*planned.items) + 1) / (workers_of(*planned.bundles) + 1);
+}
+
 void set_costs(Path& path, const Path& outer, const Path& ordinary, const PlannedShape& planned) {
     const Plan& items = *planned.items->planTree;
-    Cost own = items.total_cost +
+    Cost own = reading_cost(planned) +
                search_cost(*planned.shape, outer.rows, items.plan_rows, sorted_rows(&ordinary));
     // In the unit of what it is compared with.
     if (planned.shape->distance.trigrams) own /= understatement(ordinary);

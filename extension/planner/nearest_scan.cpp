@@ -60,6 +60,7 @@ private:
 
     void set_limits();
     std::optional<int64> evaluate(Node* expression);
+    void make_items_ready();
     void read_items();
     std::size_t most_rows() const;
     bool has_room_for_trigrams() const {
@@ -198,13 +199,17 @@ void NearestScan::set_limits() {
     k_ = static_cast<std::size_t>(*limit) + offset_;
 }
 
+/// The library may have been replaced since the node began.
+void NearestScan::make_items_ready() {
+    if (item_statement_.description()->plannedstmt != statement_of_items(plan_))
+        item_statement_.start(statement_of_items(plan_), estate(), flags_);
+}
+
 void NearestScan::read_items() {
     if (items_ != nullptr || k_ == 0) return;
     Lap lap(run_.reading_ms);
     NearestItems* const items = make_owned<NearestItems>(context_, context_, host_memory_limit());
-    // The library may have been replaced since the node began.
-    if (item_statement_.description()->plannedstmt != statement_of_items(plan_))
-        item_statement_.start(statement_of_items(plan_), estate(), flags_);
+    make_items_ready();
     items->read(plan_, item_statement_);
     items_ = items;
     run_.items = items->vectors.size();
@@ -277,6 +282,7 @@ std::int64_t NearestScan::number_of_one_query() {
         Lap lap(run_.reading_ms);
         of_one_ = make_owned<NearestOfOne>(context_, plan_, k_, context_,
                                            host_memory_limit() / kPartOfFound);
+        make_items_ready();
         of_one_->find(query_, item_statement_);
         run_.items = of_one_->items();
         lap.end();

@@ -109,8 +109,10 @@ PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters) {
 }
 
 PlannedStmt* plan_bundles(const Query* query, ParamListInfo parameters, const PlannedStmt& plain,
-                          const BundledRows& rows) {
-    return bundle_plan({query, "", kOrdinarily, parameters}, plain, rows).statement;
+                          const BundledRows& rows, double fewest_rows) {
+    return bundle_plan({query, "", kOrdinarily, parameters}, plain, rows, kFewestBundlers,
+                       fewest_rows)
+        .statement;
 }
 
 }  // namespace gputext

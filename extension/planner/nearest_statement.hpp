@@ -29,8 +29,8 @@ void offer_nearest_statements();
 /// their own. Changes the query, as the planner does.
 PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters);
 /// The same of a query whose rows parallel workers bundle, which it does not change. Null where
-/// that is of no use (bundle_plan.hpp).
+/// that is of no use, and where `plain` gives fewer rows (bundle_plan.hpp).
 PlannedStmt* plan_bundles(const Query* query, ParamListInfo parameters, const PlannedStmt& plain,
-                          const BundledRows& rows);
+                          const BundledRows& rows, double fewest_rows);
 
 }  // namespace gputext

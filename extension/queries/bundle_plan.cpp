@@ -31,8 +31,6 @@ extern "C" {
 namespace gputext {
 namespace {
 
-/// Fewer rows are handed on in less time than workers take to start.
-constexpr double kFewestRows = 20000;
 /// A sequential scan reads a page, of one unit of cost, in about so many seconds.
 constexpr double kSecondsOfUnit = 1e-5;
 /// So many times cpu_tuple_cost, for a plan with workers.
@@ -331,10 +329,10 @@ int BundlePlan::workers() const {
 }
 
 BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain, const BundledRows& rows,
-                       unsigned fewest_workers) {
+                       unsigned fewest_workers, double fewest_rows) {
     const Plan* const usual = plain.planTree;
     // Who turns parallel plans off gets none.
-    if (usual->plan_rows < kFewestRows || IsParallelWorker() ||
+    if (usual->plan_rows < fewest_rows || IsParallelWorker() ||
         max_parallel_workers_per_gather == 0 || workers_for(usual->total_cost) < fewest_workers)
         return {};
     PlannedStmt* const planned = plan_for_workers(query);

@@ -31,6 +31,10 @@ namespace gputext {
 /// (two cores that other work kept busy, 2026-11-26).
 inline constexpr unsigned kFewestBundlers = 2;
 
+/// Fewer rows of a plan that hands on most of what it reads are handed on in less time than workers
+/// take to start.
+inline constexpr double kFewestBundled = 20000;
+
 /// Makes the node known: once in a session or a worker.
 void register_bundle_node();
 
@@ -53,11 +57,12 @@ struct PlannedQuery {
 };
 
 /// A plan of the statement whose workers bundle its rows, in the memory that is current. Not known
-/// where that is of no use: `plain`, its usual plan, gives few rows, there are not as many workers
-/// to be had as the fewest that are worth it, or the planner does not let workers do all of it. The
-/// order of rows is that of their coming.
+/// where that is of no use: `plain`, its usual plan, gives fewer rows than the fewest, there are
+/// not as many workers to be had as the fewest that are worth it, or the planner does not let
+/// workers do all of it. The order of rows is that of their coming.
 BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain, const BundledRows& rows,
-                       unsigned fewest_workers = kFewestBundlers);
+                       unsigned fewest_workers = kFewestBundlers,
+                       double fewest_rows = kFewestBundled);
 
 /// Has the processes of the plan reduce its rows, in place of bundling them: the result is a
 /// ReducerReport of each process, in a value of type bytea. `files` are descriptors of this

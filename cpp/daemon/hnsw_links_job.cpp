@@ -23,8 +23,17 @@ Status HnswLinksBackOnDevice::on_host(const HnswLinkParameters& parameters, cons
     return link_back(parameters, values, links, rows, neighbors, execution);
 }
 
-/// A round for links, of whose parts each has as many pairs of a row and one before it, and one for
-/// links back.
+Status HnswLayerOnDevice::on_host(const HnswLinkParameters& parameters, const Vectors& values,
+                                  std::span<std::uint32_t> neighbors, std::uint64_t memory,
+                                  Execution& execution) {
+    const auto linked = link_layer({within(parameters, memory), values, values.rows}, execution);
+    if (!linked.ok()) return linked.status();
+    std::copy(linked->rows.begin(), linked->rows.end(), neighbors.begin());
+    return {};
+}
+
+/// On one device all at once. Else a round for links, of whose parts each has as many pairs of a
+/// row and one before it, and one for links back.
 template <>
 class Job<SubmitHnswLinks> : public JobOf<SubmitHnswLinks> {
 public:
@@ -40,6 +49,12 @@ public:
             begins_.push_back(static_cast<std::size_t>(
                 std::lround(static_cast<double>(rows) *
                             std::sqrt(static_cast<double>(part) / static_cast<double>(count)))));
+        whole_ = count == 1 && request_.back;
+        if (whole_) {
+            if (!assign_pages(neighbors_, rows * places(), kNoElement, execution.stop()))
+                return Status::cancelled();
+            return 1;
+        }
         if (!assign_pages(linked_.rows, rows * places(), kNoElement, execution.stop()) ||
             !assign_pages(linked_.distances, rows * places(), 0.0, execution.stop()))
             return Status::cancelled();
@@ -49,6 +64,11 @@ public:
                Execution& execution) override {
         const HnswLinkParameters& parameters = request_.parameters;
         const LayerRows rows{begins_[part], begins_[part + 1]};
+        if (whole_) {
+            const RowRange values(values_.vectors(), 0, rows.end);
+            return device.compute<HnswLayerOnDevice>(parameters, values.vectors(),
+                                                     std::span(neighbors_), memory, execution);
+        }
         const std::size_t first = rows.begin * places(), count = rows.size() * places();
         if (linking_back_) {
             const RowRange values(values_.vectors(), 0, request_.linked);
@@ -64,7 +84,7 @@ public:
             execution);
     }
     Result<std::size_t> next_round(Execution& execution) override {
-        if (linking_back_ || !request_.back) return 0;
+        if (whole_ || linking_back_ || !request_.back) return 0;
         linking_back_ = true;
         if (!assign_pages(neighbors_, linked_.rows.size(), kNoElement, execution.stop()))
             return Status::cancelled();
@@ -89,7 +109,7 @@ private:
     MappedMatrix values_;
     std::vector<std::size_t> begins_;
     LayerLinks linked_;
-    bool linking_back_ = false;
+    bool whole_ = false, linking_back_ = false;
     std::vector<std::uint32_t> neighbors_;
 };
 

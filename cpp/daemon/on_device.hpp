@@ -138,6 +138,14 @@ struct HnswLinksBackOnDevice {
     static Function on_host;
 };
 
+/// Both of all rows: writes their neighbors, as link_layer() of the same.
+struct HnswLayerOnDevice {
+    using Function = Status(const HnswLinkParameters& parameters, const Vectors& values,
+                            std::span<std::uint32_t> neighbors, std::uint64_t memory,
+                            Execution& execution);
+    static Function on_host;
+};
+
 /// lookup_words() of cpp/trie/trie.hpp.
 /// codes[i] becomes the code of words[i]. A broken dictionary is an error as in open_trie(). A
 /// device may keep a dictionary that words were looked up in, as long as nothing else needs the

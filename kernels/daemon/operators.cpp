@@ -176,6 +176,20 @@ void provide_k_means(CudaDevice& device) {
 /// Rows before a block are copied to the device once for all of it.
 constexpr std::size_t kBlockOfDevice = 65536;
 
+/// By the functions for the two steps, where the links between them have no room on the device.
+Status link_layer_in_steps(CudaDevice& device, const HnswLinkParameters& parameters,
+                           const Vectors& values, std::span<std::uint32_t> neighbors,
+                           std::uint64_t memory, Execution& execution) {
+    const LayerRows all{0, values.rows};
+    LayerLinks linked;
+    linked.rows.resize(neighbors.size());
+    linked.distances.resize(neighbors.size());
+    GPUTEXT_TRY(device.compute<HnswLinksOnDevice>(parameters, values, all, linked.links(), memory,
+                                                  execution));
+    return device.compute<HnswLinksBackOnDevice>(parameters, values, linked.links(), all, neighbors,
+                                                 memory, execution);
+}
+
 // Where not all rows fit into the device's memory, it searches blocks of them, and threads of the
 // host choose links.
 void provide_hnsw_links(CudaDevice& device) {
@@ -208,6 +222,19 @@ void provide_hnsw_links(CudaDevice& device) {
             return device.run(memory, [&](const gpu::DeviceWork& work) {
                 return gpu::link_back(parameters, values, links, rows, neighbors, work,
                                       device.ring(), execution);
+            });
+        });
+    device.provide<HnswLayerOnDevice>(
+        [&device](const HnswLinkParameters& parameters, const Vectors& values,
+                  std::span<std::uint32_t> neighbors, std::uint64_t memory,
+                  Execution& execution) -> Status {
+            if (!gpu::has_kernels_for(parameters, values) ||
+                memory < gpu::least_bytes_to_link_layer(parameters, values))
+                return link_layer_in_steps(device, parameters, values, neighbors, memory,
+                                           execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::link_layer(parameters, values, neighbors, work, device.ring(),
+                                       execution);
             });
         });
 }

@@ -46,6 +46,35 @@ std::size_t least_bytes_to_link(const HnswLinkParameters& parameters, const Vect
 
 namespace {
 
+/// Links of rows, on the device; those of consecutive tiles one behind the other, or in one place.
+struct LinksOfTiles {
+    std::uint32_t* rows;
+    double* distances;
+    bool all;
+};
+
+/// Calls taken(first, count) when the links of these of the rows are there.
+template <class Taken>
+Status link_tiles(const HnswLinkParameters& parameters, EarlierSearch& search,
+                  const LayerRows& rows, const LinksOfTiles& to, cudaStream_t stream,
+                  Execution& execution, const Taken& taken) {
+    const std::size_t places = parameters.places;
+    execution.begin_phase("linking rows", rows.size());
+    for (std::size_t begin = rows.begin; begin < rows.end;) {
+        const std::size_t end = search.end_of_tile(begin, rows.end), first = begin - rows.begin;
+        const std::size_t skipped = to.all ? first * places : 0;
+        GPUTEXT_TRY(search.search(begin, end, execution));
+        GPUTEXT_TRY(choose(ListsToChoose::of(search.lists().view()),
+                           {parameters.metric, search.rows(), static_cast<std::uint32_t>(places), 1,
+                            to.rows + skipped, to.distances + skipped},
+                           0, static_cast<std::uint32_t>(end - begin), stream));
+        GPUTEXT_TRY(taken(first, end - begin));
+        GPUTEXT_TRY(execution.checkpoint(end - begin));
+        begin = end;
+    }
+    return {};
+}
+
 Status link(const HnswLinkParameters& parameters, const Vectors& values, const LayerRows& rows,
             const HnswLinks& links, const DeviceWork& work, UploadRing& ring,
             Execution& execution) {
@@ -57,23 +86,14 @@ Status link(const HnswLinkParameters& parameters, const Vectors& values, const L
     DeviceBuffer<double> distances;
     GPUTEXT_TRY(chosen.allocate(search.most_rows() * places, work.stream));
     GPUTEXT_TRY(distances.allocate(search.most_rows() * places, work.stream));
-    execution.begin_phase("linking rows", rows.size());
-    for (std::size_t begin = rows.begin; begin < rows.end;) {
-        const std::size_t end = search.end_of_tile(begin, rows.end), first = begin - rows.begin;
-        GPUTEXT_TRY(search.search(begin, end, execution));
-        const auto count = static_cast<std::uint32_t>(end - begin);
-        GPUTEXT_TRY(choose(ListsToChoose::of(search.lists().view()),
-                           {parameters.metric, search.rows(), static_cast<std::uint32_t>(places), 1,
-                            chosen.data(), distances.data()},
-                           0, count, work.stream));
+    const auto take = [&](std::size_t first, std::size_t count) {
         GPUTEXT_TRY(download(chosen.data(), links.rows.data() + first * places, count * places,
                              work.stream, "copying links from the device"));
-        GPUTEXT_TRY(download(distances.data(), links.distances.data() + first * places,
-                             count * places, work.stream, "copying links from the device"));
-        GPUTEXT_TRY(execution.checkpoint(count));
-        begin = end;
-    }
-    return {};
+        return download(distances.data(), links.distances.data() + first * places, count * places,
+                        work.stream, "copying links from the device");
+    };
+    return link_tiles(parameters, search, rows, {chosen.data(), distances.data(), false},
+                      work.stream, execution, take);
 }
 
 }  // namespace
@@ -154,22 +174,21 @@ std::size_t bytes_of_part_row(const HnswLinkParameters& parameters) {
 
 class LinkingBack {
 public:
-    LinkingBack(const HnswLinkParameters& parameters, const Vectors& values,
-                std::span<std::uint32_t> neighbors, const DeviceWork& work, Execution& execution)
+    /// By the links of all rows, which lie on the device as these do. In so much memory besides.
+    LinkingBack(const HnswLinkParameters& parameters, const DeviceRows& all,
+                const DeviceLinks& links, std::span<std::uint32_t> neighbors, std::size_t memory,
+                cudaStream_t stream, Execution& execution)
         : parameters_(parameters),
-          values_(values),
+          all_(all),
+          links_(links),
           neighbors_(neighbors),
-          work_(work),
-          stream_(work.stream),
+          memory_(memory),
+          stream_(stream),
           execution_(execution) {}
 
-    Status run(const HnswLinks& links, const LayerRows& rows, UploadRing& ring) {
-        execution_.begin_phase("copying rows", 0);
-        GPUTEXT_TRY(copy(links, ring));
-        std::vector<std::uint32_t> counts(values_.rows);
+    Status run(const LayerRows& rows) {
+        std::vector<std::uint32_t> counts(all_.rows);
         GPUTEXT_TRY(count(counts));
-        std::size_t left = work_.bytes;
-        left -= std::min(left, fixed_bytes_of_linking_back(parameters_, values_));
         execution_.begin_phase("linking back", rows.size());
         for (std::size_t begin = rows.begin; begin < rows.end;) {
             std::vector<std::uint64_t> begins(1, 0);
@@ -178,7 +197,7 @@ public:
                 const std::uint64_t with = begins.back() + counts[end];
                 const bool fits =
                     with * kBytesOfLinked + (end + 1 - begin) * bytes_of_part_row(parameters_) <=
-                    left;
+                    memory_;
                 if (end > begin && (!fits || with > kMostLinked)) break;
                 begins.push_back(with);
             }
@@ -189,29 +208,6 @@ public:
     }
 
 private:
-    Status copy(const HnswLinks& links, UploadRing& ring) {
-        GPUTEXT_TRY(event_.create());
-        GPUTEXT_TRY(elements_.allocate(bytes_of_rows(values_), stream_));
-        GPUTEXT_TRY(rows_.allocate(links.rows.size() * sizeof(std::uint32_t), stream_));
-        GPUTEXT_TRY(distances_.allocate(links.distances.size() * sizeof(double), stream_));
-        GPUTEXT_TRY(event_.hold(ring.stream(), stream_));
-        const auto upload = [&](DeviceBuffer<std::uint8_t>& to, const void* from) {
-            return ring.copy(to.data(), {static_cast<const std::uint8_t*>(from), to.size()},
-                             execution_);
-        };
-        GPUTEXT_TRY(upload(elements_, values_.elements));
-        GPUTEXT_TRY(upload(rows_, links.rows.data()));
-        GPUTEXT_TRY(upload(distances_, links.distances.data()));
-        return event_.hold(stream_, ring.stream());
-    }
-
-    DeviceLinks links() const {
-        return {reinterpret_cast<const std::uint32_t*>(rows_.data()),
-                reinterpret_cast<const double*>(distances_.data()),
-                rows_.size() / sizeof(std::uint32_t),
-                static_cast<std::uint32_t>(parameters_.places)};
-    }
-
     /// How many rows are linked with each.
     Status count(std::vector<std::uint32_t>& counts) {
         DeviceBuffer<std::uint32_t> counted;
@@ -219,8 +215,8 @@ private:
         GPUTEXT_TRY(cuda_status(
             cudaMemsetAsync(counted.data(), 0, counts.size() * sizeof(std::uint32_t), stream_),
             "clearing counts"));
-        count_linked<<<blocks_for(links().count, kThreads), kThreads, 0, stream_>>>(links(),
-                                                                                    counted.data());
+        count_linked<<<blocks_for(links_.count, kThreads), kThreads, 0, stream_>>>(links_,
+                                                                                   counted.data());
         GPUTEXT_TRY(launched("counting links"));
         return download(counted.data(), counts.data(), counts.size(), stream_, "counting links");
     }
@@ -238,8 +234,8 @@ private:
         GPUTEXT_TRY(cuda_status(
             cudaMemsetAsync(taken.data(), 0, rows.size() * sizeof(std::uint32_t), stream_),
             "clearing counts"));
-        list_linked<<<blocks_for(links().count, kThreads), kThreads, 0, stream_>>>(
-            links(), static_cast<std::uint32_t>(rows.begin), static_cast<std::uint32_t>(rows.end),
+        list_linked<<<blocks_for(links_.count, kThreads), kThreads, 0, stream_>>>(
+            links_, static_cast<std::uint32_t>(rows.begin), static_cast<std::uint32_t>(rows.end),
             list_begins.data(), taken.data(), linked.data());
         GPUTEXT_TRY(launched("listing links"));
         DeviceBuffer<std::uint8_t> scratch;
@@ -255,11 +251,8 @@ private:
                                   list_begins.data(),
                                   0,
                                   nullptr};
-        const DeviceRows all{values_.type, elements_.data(),
-                             static_cast<std::uint32_t>(values_.rows),
-                             static_cast<std::uint32_t>(values_.dimensions)};
         const Choice choice{parameters_.metric,
-                            all,
+                            all_,
                             static_cast<std::uint32_t>(places),
                             slack_of_neighbors(parameters_.metric),
                             chosen.data(),
@@ -277,14 +270,53 @@ private:
     }
 
     const HnswLinkParameters& parameters_;
-    const Vectors& values_;
+    const DeviceRows all_;
+    const DeviceLinks links_;
     std::span<std::uint32_t> neighbors_;
-    const DeviceWork& work_;
+    std::size_t memory_;
     cudaStream_t stream_;
     Execution& execution_;
-    StreamEvent event_;
-    DeviceBuffer<std::uint8_t> elements_, rows_, distances_;
 };
+
+/// What is left of it for parts of the rows.
+std::size_t memory_of_parts(const HnswLinkParameters& parameters, const Vectors& values,
+                            const DeviceWork& work) {
+    return work.bytes - std::min(work.bytes, fixed_bytes_of_linking_back(parameters, values));
+}
+
+DeviceRows device_rows(const Vectors& values, const DeviceBuffer<std::uint8_t>& elements) {
+    return {values.type, elements.data(), static_cast<std::uint32_t>(values.rows),
+            static_cast<std::uint32_t>(values.dimensions)};
+}
+
+Status copy_and_link_back(const HnswLinkParameters& parameters, const Vectors& values,
+                          const HnswLinks& links, const LayerRows& rows,
+                          std::span<std::uint32_t> neighbors, const DeviceWork& work,
+                          UploadRing& ring, Execution& execution) {
+    StreamEvent event;
+    DeviceBuffer<std::uint8_t> elements;
+    DeviceBuffer<std::uint32_t> linked;
+    DeviceBuffer<double> distances;
+    execution.begin_phase("copying rows", 0);
+    GPUTEXT_TRY(event.create());
+    GPUTEXT_TRY(elements.allocate(bytes_of_rows(values), work.stream));
+    GPUTEXT_TRY(linked.allocate(links.rows.size(), work.stream));
+    GPUTEXT_TRY(distances.allocate(links.distances.size(), work.stream));
+    GPUTEXT_TRY(event.hold(ring.stream(), work.stream));
+    const auto upload = [&](void* to, const void* from, std::size_t bytes) {
+        return ring.copy(static_cast<std::uint8_t*>(to),
+                         {static_cast<const std::uint8_t*>(from), bytes}, execution);
+    };
+    GPUTEXT_TRY(upload(elements.data(), values.elements, elements.size()));
+    GPUTEXT_TRY(upload(linked.data(), links.rows.data(), links.rows.size_bytes()));
+    GPUTEXT_TRY(upload(distances.data(), links.distances.data(), links.distances.size_bytes()));
+    GPUTEXT_TRY(event.hold(work.stream, ring.stream()));
+    const DeviceLinks all{linked.data(), distances.data(), linked.size(),
+                          static_cast<std::uint32_t>(parameters.places)};
+    return LinkingBack(parameters, device_rows(values, elements), all, neighbors,
+                       memory_of_parts(parameters, values, work), work.stream, execution)
+        .run(rows);
+}
 
 }  // namespace
 
@@ -299,8 +331,63 @@ Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
     if (rows.size() == 0) return {};
     const std::size_t least = least_bytes_to_link_back(parameters, values);
     if (work.bytes < least) return too_little_memory("linking back takes", least, work.bytes);
-    LinkingBack linking(parameters, values, neighbors, work, execution);
-    return finish_work(linking.run(links, rows, ring), work.stream, "linking back");
+    return finish_work(
+        copy_and_link_back(parameters, values, links, rows, neighbors, work, ring, execution),
+        work.stream, "linking back");
+}
+
+// ---- A layer ----
+
+namespace {
+
+std::size_t bytes_of_links(const HnswLinkParameters& parameters, const Vectors& values) {
+    return values.rows * parameters.places * bytes_of_link();
+}
+
+Status link_both_ways(const HnswLinkParameters& parameters, const Vectors& values,
+                      std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
+                      Execution& execution) {
+    const LayerRows rows{0, values.rows};
+    DeviceBuffer<std::uint8_t> elements;
+    DeviceBuffer<std::uint32_t> linked;
+    DeviceBuffer<double> distances;
+    GPUTEXT_TRY(linked.allocate(neighbors.size(), work.stream));
+    GPUTEXT_TRY(distances.allocate(neighbors.size(), work.stream));
+    {
+        EarlierSearch search(parameters.metric, parameters.candidates, values);
+        execution.begin_phase("copying rows", 0);
+        const DeviceWork rest{work.stream, work.bytes - bytes_of_links(parameters, values)};
+        GPUTEXT_TRY(search.prepare(0, rest, ring, execution));
+        const auto wait = [&](std::size_t, std::size_t) {
+            return cuda_status(cudaStreamSynchronize(work.stream), "linking rows");
+        };
+        GPUTEXT_TRY(link_tiles(parameters, search, rows, {linked.data(), distances.data(), true},
+                               work.stream, execution, wait));
+        elements = search.take_elements();
+    }
+    const DeviceLinks all{linked.data(), distances.data(), linked.size(),
+                          static_cast<std::uint32_t>(parameters.places)};
+    return LinkingBack(parameters, device_rows(values, elements), all, neighbors,
+                       memory_of_parts(parameters, values, work), work.stream, execution)
+        .run(rows);
+}
+
+}  // namespace
+
+std::size_t least_bytes_to_link_layer(const HnswLinkParameters& parameters, const Vectors& values) {
+    const EarlierSearch search(parameters.metric, parameters.candidates, values);
+    return std::max(search.least_bytes(0) + bytes_of_links(parameters, values),
+                    least_bytes_to_link_back(parameters, values));
+}
+
+Status link_layer(const HnswLinkParameters& parameters, const Vectors& values,
+                  std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
+                  Execution& execution) {
+    if (values.rows == 0) return {};
+    const std::size_t least = least_bytes_to_link_layer(parameters, values);
+    if (work.bytes < least) return too_little_memory("linking a layer takes", least, work.bytes);
+    return finish_work(link_both_ways(parameters, values, neighbors, work, ring, execution),
+                       work.stream, "linking a layer");
 }
 
 }  // namespace gputext::gpu

@@ -25,6 +25,7 @@ bool has_kernels_for(const HnswLinkParameters& parameters, const Vectors& values
 /// where no more rows than that link to one.
 std::size_t least_bytes_to_link(const HnswLinkParameters& parameters, const Vectors& values);
 std::size_t least_bytes_to_link_back(const HnswLinkParameters& parameters, const Vectors& values);
+std::size_t least_bytes_to_link_layer(const HnswLinkParameters& parameters, const Vectors& values);
 
 /// As gputext::link_to_earlier(), on the current device, in `work.bytes` of its memory; of the
 /// parameters, memory_limit, block_rows and simd are the CPU's and mean nothing here. The ring
@@ -38,5 +39,10 @@ Status link_to_earlier(const HnswLinkParameters& parameters, const Vectors& valu
 Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
                  const HnswLinks& links, const LayerRows& rows, std::span<std::uint32_t> neighbors,
                  const DeviceWork& work, UploadRing& ring, Execution& execution);
+
+/// Both of all rows: writes their neighbors. Rows are copied once, and links stay on the device.
+Status link_layer(const HnswLinkParameters& parameters, const Vectors& values,
+                  std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
+                  Execution& execution);
 
 }  // namespace gputext::gpu

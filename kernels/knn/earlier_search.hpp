@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/vectors.hpp"
@@ -50,8 +51,8 @@ public:
     const NeighborLists& lists() const { return lists_; }
     /// All rows.
     DeviceRows rows() const { return rows_of(0, values_.rows); }
-    /// The tile's.
-    const DeviceQueries& tile() const { return tile_; }
+    /// Hands their elements over; there is nothing to search any more.
+    DeviceBuffer<std::uint8_t> take_elements() { return std::move(elements_); }
 
 private:
     NeighborLists::Shape shape() const;

@@ -19,7 +19,7 @@ class KernelsOf : public ::testing::Test {};
 using Operators =
     ::testing::Types<NearDuplicatesOnDevice, NearPairsOnDevice, SignaturesOnDevice, KnnOnDevice,
                      KeyedKnnOnDevice, TermKnnOnDevice, NearestStringsOnDevice, NearestBitsOnDevice, CosineSimilarityOnDevice, KMeansOnDevice,
-                     HnswLinksOnDevice, HnswLinksBackOnDevice,
+                     HnswLinksOnDevice, HnswLinksBackOnDevice, HnswLayerOnDevice,
                      WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
                      CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
                      SequenceProbabilityOnDevice>;

@@ -65,6 +65,10 @@ protected:
             begin = end;
         }
         EXPECT_EQ(back, neighbors->rows);
+        back.assign(rows * places, 0);
+        const Status status = gpu::link_layer(parameters, all, back, work, ring(), execution);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(back, neighbors->rows);
     }
 
     RandomRows random_;
@@ -126,8 +130,9 @@ TEST_F(HnswLinksOnDevice, DoNotDependOnMemory) {
     const HnswLinkParameters parameters{.candidates = 60, .places = 16};
     const std::size_t least = gpu::least_bytes_to_link(parameters, values.vectors());
     const std::size_t least_back = gpu::least_bytes_to_link_back(parameters, values.vectors());
+    const std::size_t least_layer = gpu::least_bytes_to_link_layer(parameters, values.vectors());
     for (const std::size_t more : {std::size_t{0}, std::size_t{10} << 20, std::size_t{100} << 20}) {
-        work.bytes = std::max(least, least_back) + more;
+        work.bytes = std::max({least, least_back, least_layer}) + more;
         ASSERT_NO_FATAL_FAILURE(expect_same(parameters, values, {n}));
     }
     Execution execution(2);
@@ -137,6 +142,10 @@ TEST_F(HnswLinksOnDevice, DoNotDependOnMemory) {
                                    ring(), execution)
                   .code(),
               ErrorCode::out_of_memory);
+    work.bytes = least_layer - 1;
+    EXPECT_EQ(
+        gpu::link_layer(parameters, values.vectors(), links.rows, work, ring(), execution).code(),
+        ErrorCode::out_of_memory);
     work.bytes = least_back - 1;
     EXPECT_EQ(gpu::link_back(parameters, values.vectors(), links.links(), {0, n}, links.rows, work,
                              ring(), execution)

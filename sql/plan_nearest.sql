@@ -399,7 +399,7 @@ SET min_parallel_table_scan_size = 0;
 SET cpu_tuple_cost = 100;
 SET gputext.read_workers = 3;
 SET gputext.plan_nearest = on;
-EXPLAIN (COSTS off) SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0,0}' LIMIT 2;
+SELECT * FROM plan_of('SELECT id FROM base WHERE right(kind, 1) = ''1'' ORDER BY e <-> ''{1,0,0}'' LIMIT 2') AS "QUERY PLAN";
 SELECT * FROM compare_in_order('SELECT id, kind, e <-> ''{1,0,0}'' AS distance FROM base WHERE right(kind, 1) = ''1'' ORDER BY e <-> ''{1,0,0}'' LIMIT 40 OFFSET 3');
 SELECT * FROM compare_in_order('SELECT id, e <=> ''{1,0}'' AS distance FROM base WHERE id < 0 ORDER BY e <=> ''{1,0}'' LIMIT 4');
 -- The ordinary plan answers where there are few items that have a distance, and raises its errors.
@@ -408,7 +408,7 @@ SELECT * FROM compare('SELECT count(*) FROM (SELECT id FROM base WHERE right(kin
 SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0}' LIMIT 2;
 \set VERBOSITY default
 SET max_parallel_workers_per_gather = 0;
-EXPLAIN (COSTS off) SELECT id FROM base WHERE right(kind, 1) = '1' ORDER BY e <-> '{1,0,0}' LIMIT 2;
+SELECT * FROM plan_of('SELECT id FROM base WHERE right(kind, 1) = ''1'' ORDER BY e <-> ''{1,0,0}'' LIMIT 2') AS "QUERY PLAN";
 RESET max_parallel_workers_per_gather;
 RESET gputext.read_workers;
 RESET cpu_tuple_cost;

@@ -363,10 +363,10 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     const PageTimes written = write_pages(
         index, all, {static_cast<int>(files.processes) - 1, values.elements, info->ii_Concurrent});
     times.lap("pages written",
-              psprintf("placing %.1f, sharing %.1f, of this process: filling %.1f, logging %.1f, "
-                       "writing %.1f",
-                       written.placing, written.sharing, written.filling, written.logging,
-                       written.writing));
+              psprintf("placing %.1f, sharing %.1f; in this process %u pages: filling %.1f, "
+                       "logging %.1f, writing %.1f",
+                       written.placing, written.sharing, written.pages, written.filling,
+                       written.logging, written.writing));
     if (count > 0) let_pgvector_search(table, index, kind, all);
     times.lap("searched by pgvector");
     times.report("build_hnsw");

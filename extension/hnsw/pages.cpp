@@ -190,6 +190,7 @@ private:
         pg_atomic_fetch_add_u64(&work_.rows_done,
                                 elements_.first_rows[end] - elements_.first_rows[first]);
         pg_atomic_fetch_add_u64(&work_.blocks_done, count);
+        times_.pages += count;
     }
 
     std::size_t fill(std::span<const BlockNumber> blocks, std::size_t element) {

@@ -19,6 +19,7 @@ namespace gputext::hnsw {
 struct PageTimes {
     double placing = 0, sharing = 0;
     // Of the session, without its workers
+    BlockNumber pages = 0;
     double filling = 0, logging = 0, writing = 0;
 };
 

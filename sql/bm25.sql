@@ -156,6 +156,8 @@ FROM fused AS f LEFT JOIN (SELECT * FROM words WHERE rank <= 50) AS w USING (que
 \set SHOW_CONTEXT never
 SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', k1 => -1);
 SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', k1 => 'NaN');
+SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', k1 => 1e300);
+SELECT query_id, item_id FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, body FROM articles', 1, false, metric => 'bm25', k1 => 1000000);
 SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', k1 => 'infinity');
 SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', b => 1.1);
 SELECT * FROM gpu_knn('TABLE questions', 'TABLE questions', 1, false, metric => 'bm25', b => NULL);

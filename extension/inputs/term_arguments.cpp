@@ -4,9 +4,13 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-#include <cmath>
-
 namespace gputext {
+namespace {
+
+/// With more, weights might be too small for a float, and then none is above 0.
+constexpr double kMostK1 = 1e6;
+
+}  // namespace
 
 Oid config_argument(const Arguments& arguments) {
     const Oid config = arguments.oid("config");
@@ -24,9 +28,9 @@ TermParameters term_arguments(const Arguments& arguments, bool bm25, const char*
     const TermParameters usual = terms;
     terms.k1 = arguments.number("k1");
     terms.b = arguments.number("b");
-    if (!(terms.k1 >= 0 && std::isfinite(terms.k1)))
+    if (!(terms.k1 >= 0 && terms.k1 <= kMostK1))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("k1 must be at least 0 and finite, not %g", terms.k1),
+                        errmsg("k1 must be from 0 to %.0f, not %g", kMostK1, terms.k1),
                         errhint("Usual values are from 1.2 to 2.")));
     if (!(terms.b >= 0 && terms.b <= 1))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

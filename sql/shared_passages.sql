@@ -99,8 +99,8 @@ FROM (SELECT *, ROW (id, start, length) AS place, lag(ROW (id, start, length)) O
       FROM common_passages('SELECT id, body FROM plain', min_length => 9)) AS c;
 
 SELECT cut_passages('abcdef', '{2,5}', '{2,9}'), cut_passages('abcdef', '{1,2}', '{3,1}'), cut_passages('abcdef', '{}', '{}'),
-    cut_passages('', '{1}', '{1}'), cut_passages('Grüße', '{3}', '{2}'), cut_passages('abc', '{-1}', '{3}'), cut_passages('abc', '{9}', '{3}'),
-    cut_passages('abc', '{2}', '{2147483647}');
+    cut_passages('', '{1}', '{1}'), cut_passages('Grüße', '{3}', '{2}'), cut_passages('abc', '{9}', '{3}'),
+    cut_passages('abc', '{2}', '{2147483647}'), cut_passages('hello', '{6}', '{1}'), cut_passages('hello', '{2}', '{0}');
 
 -- ---- Errors ----
 
@@ -116,6 +116,8 @@ SELECT * FROM passage_coverage_between('SELECT id, body FROM mails', 'SELECT id,
 SELECT * FROM common_passages('SELECT id, body::bytea FROM mails WHERE id = 4');
 SELECT cut_passages('abc', '{2}', '{1,2}');
 SELECT cut_passages('abc', '{2,1}', '{1,2}');
+SELECT cut_passages('abc', '{0,1}', '{1,2}');
+SELECT cut_passages('abc', '{1,2}', '{1,-1}');
 SELECT cut_passages('abc', '{{1},{2}}', '{1,2}');
 SELECT cut_passages('abc', '{1,NULL}', '{1,2}');
 SET gputext.host_memory_limit = '1MB';

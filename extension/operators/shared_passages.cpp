@@ -340,10 +340,14 @@ SQL_FUNCTION(gputext_cut_passages) {
         ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                         errmsg("starts and lengths must have the same number of elements, not %zu and %zu",
                                starts.size(), lengths.size())));
+    const auto is_negative = [](int32 length) { return length < 0; };
     if (!std::is_sorted(starts.begin(), starts.end()))
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("starts must ascend"),
                  errhint("Call cut_passages with the arrays of one row of passage_coverage.")));
+    if ((!starts.empty() && starts[0] < 1) || std::ranges::any_of(lengths, is_negative))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("starts must be at least 1, and lengths at least 0")));
     const CharacterLengths& characters = database_characters();
     const Bytes bytes(reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(document)),
                       static_cast<std::size_t>(VARSIZE_ANY_EXHDR(document)));

@@ -69,6 +69,8 @@ SELECT * FROM gpu_knn_within('SELECT 1, ''a''', 'SELECT 1, ''b''', radius => -1,
 
 -- Errors
 SELECT * FROM gpu_knn('SELECT 1, ''a''', 'SELECT 1, ''b''', k => 1, metric => 'editrate');
+SELECT * FROM gpu_knn('SELECT 1', 'SELECT 1', k => 1, metric => 'edit_rate');
+SELECT * FROM gpu_knn('SELECT 1, ''a'', 2, 3', 'SELECT 1, ''a'', 2, 3', k => 1, metric => 'edit_rate');
 SELECT * FROM gpu_knn('SELECT 1, ''a''', 'SELECT 1, ''b''', k => 1, metric => 'euclidean');
 SELECT * FROM gpu_knn('SELECT 1, ''a''', 'SELECT 1, 2', k => 1, metric => 'jaro');
 SELECT * FROM gpu_knn('SELECT 1, ARRAY[1, 2]', 'SELECT 1, ''b''', k => 1, metric => 'edit_rate');

@@ -106,6 +106,7 @@ SELECT cut_passages('abcdef', '{2,5}', '{2,9}'), cut_passages('abcdef', '{1,2}',
 
 SELECT * FROM shared_passages('SELECT id, body FROM mails', min_length => 0);
 SELECT * FROM shared_passages('SELECT id, body FROM mails', NULL::integer);
+SELECT * FROM shared_passages('SELECT id, body FROM mails', id_type => NULL::integer, min_length => NULL);
 SELECT * FROM shared_passages('SELECT id, body FROM mails', unit => 'lines');
 SELECT * FROM shared_passages('SELECT id, body FROM mails', max_pairs => 0);
 SELECT * FROM shared_passages('SELECT id, body FROM mails WHERE id < 3', min_length => 3, max_pairs => 1);

@@ -139,7 +139,14 @@ SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 1.1);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 'NaN');
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0.5, measure => 'overlap');
+SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 'NaN', measure => 'overlap');
+-- Any other number will do, however small or large.
+SELECT count(*) FROM similar_sets('SELECT id, body FROM notes WHERE id < 4', threshold => 1e-320, shingle => 1);
+SELECT count(*) FROM similar_sets('SELECT id, body FROM notes WHERE id < 4', threshold => 1e-320, measure => 'overlap', shingle => 1, idf => true);
+SELECT threshold, idf, (SELECT count(*) FROM similar_sets('SELECT id, body FROM notes WHERE id < 4', threshold, 'overlap', 1, idf => idf)) AS found
+FROM (VALUES (1e9::float8), (1e300), ('Infinity')) AS v (threshold), (VALUES (false), (true)) AS w (idf);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', NULL::integer);
+SELECT * FROM similar_sets('SELECT id, body FROM notes', id_type => NULL::integer, threshold => NULL);
 SELECT * FROM similar_sets('SELECT id, body FROM notes', threshold => 0, measure => 'overlap', idf => true);
 SELECT * FROM similar_sets_between('SELECT id, body FROM notes', 'SELECT id, body FROM notes', k => 0);
 SELECT * FROM similar_sets_between('SELECT id, body FROM notes WHERE id < 4', 'SELECT id, body FROM notes WHERE id < 4', max_pairs => 1, k => 1, shingle => 1);

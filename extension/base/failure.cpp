@@ -89,7 +89,7 @@ void raise_failure(const Failure& failure) {
     }
     const char* hint = failure.hint;
     if (hint[0] == '\0' && failure.code == ErrorCode::memory_limit)
-        hint = "Raise gputext.host_memory_limit, up to gputext.max_host_memory, or ask for less.";
+        hint = "Raise gputext.host_memory_limit, up to gputext.max_host_memory, or give fewer rows.";
     ereport(ERROR, (errcode(sqlstate_of(failure.code)), errmsg("%s", failure.message),
                     hint[0] != '\0' ? errhint("%s", hint) : 0));
     pg_unreachable();

@@ -151,4 +151,14 @@ Oid id_type_argument(const Arguments& arguments) {
     return type;
 }
 
+void refuse_null_after_queries(const Arguments& arguments, const char* name) {
+    if (!arguments.is_null(name)) return;
+    const bool has_type = !arguments.has("id_type") || arguments.is_polymorphic("id_type");
+    ereport(ERROR,
+            (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name),
+             has_type ? 0
+                      : errhint("If the null says of which type the ids are, write its name, as in "
+                                "id_type => NULL::integer.")));
+}
+
 }  // namespace gputext

@@ -59,4 +59,8 @@ private:
 /// The type of ids: that of the parameter id_type where it is polymorphic, else bigint.
 Oid id_type_argument(const Arguments& arguments);
 
+/// Raises an error for a null in the parameter that follows the inner queries where their ids are of
+/// type bigint: a null id_type of a number's type that is given without its name comes there.
+void refuse_null_after_queries(const Arguments& arguments, const char* name);
+
 }  // namespace gputext

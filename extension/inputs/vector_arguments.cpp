@@ -36,25 +36,34 @@ Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name)
 
 }  // namespace
 
-Metric metric_argument(const Arguments& arguments, const char* detail) {
-    const char* const name = arguments.text("metric");
+std::optional<Metric> metric_of(const char* name) {
     for (const NamedMetric& known : kMetrics)
         if (std::strcmp(name, known.name) == 0) return known.metric;
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("metric must be 'euclidean', 'cosine', 'inner_product' or 'manhattan', "
-                           "not \"%s\"",
-                           name),
-                    detail != nullptr ? errdetail("%s", detail) : 0));
-    pg_unreachable();
+    return std::nullopt;
+}
+
+Metric metric_argument(const Arguments& arguments, const char* detail) {
+    const char* const name = arguments.text("metric");
+    const std::optional<Metric> metric = metric_of(name);
+    if (!metric)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("metric must be 'euclidean', 'cosine', 'inner_product' or 'manhattan', "
+                        "not \"%s\"",
+                        name),
+                 detail != nullptr ? errdetail("%s", detail) : 0));
+    return *metric;
 }
 
 Metric distance_argument(const Arguments& arguments) {
-    const Metric metric = metric_argument(arguments);
-    if (metric == Metric::inner_product)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
-                        errdetail("The inner product is not a distance.")));
-    return metric;
+    const char* const name = arguments.text("metric");
+    const std::optional<Metric> metric = metric_of(name);
+    if (!metric || metric == Metric::inner_product)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("metric must be 'euclidean', 'cosine' or 'manhattan', not \"%s\"", name),
+                 metric ? errdetail("The inner product is not a distance.") : 0));
+    return *metric;
 }
 
 std::optional<BitMetric> bit_metric_of(const char* name) {

@@ -13,10 +13,13 @@
 
 namespace gputext {
 
+/// The metric of vectors of that name. None for another name.
+std::optional<Metric> metric_of(const char* name);
+
 /// The parameter metric; raises an error when it names none, with the detail if there is one.
 Metric metric_argument(const Arguments& arguments, const char* detail = nullptr);
 
-/// The same where it has to be a distance: raises an error for the inner product, too.
+/// The same where it has to be a distance: the inner product is none.
 Metric distance_argument(const Arguments& arguments);
 
 /// The metric of bit strings of that name. None for another name.

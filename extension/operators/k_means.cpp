@@ -70,12 +70,13 @@ private:
 };
 
 Metric centroid_metric_argument(const Arguments& given) {
-    const Metric metric = metric_argument(given);
+    const char* const name = given.text("metric");
+    const std::optional<Metric> metric = metric_of(name);
     if (metric != Metric::euclidean && metric != Metric::cosine)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("metric must be 'euclidean' or 'cosine' here"),
+                        errmsg("metric must be 'euclidean' or 'cosine', not \"%s\"", name),
                         errdetail("A cluster's centroid is the mean of its items.")));
-    return metric;
+    return *metric;
 }
 
 KMeansArguments read_arguments(const Arguments& given) {

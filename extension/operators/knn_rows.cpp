@@ -55,7 +55,7 @@ public:
         : input_(input), rows_(rows), side_(side) {}
 
     WantedColumns wanted_columns() const override {
-        return {2, input_.exclude_key ? 5 : 4, wanted()};
+        return {2, (may_be_weights() ? 4 : 3) + (input_.exclude_key ? 1 : 0), wanted()};
     }
     int versioned_column() const override { return 1; }
     void forget_row_versions() override { side_.forget_row_versions(); }
@@ -87,6 +87,11 @@ public:
 private:
     const char* wanted() const {
         return input_.string_metric ? kStringColumns : input_.bit_metric ? kBitColumns : kWanted;
+    }
+    /// Whether the metric is one of weights of terms, which have a column more than other rows.
+    bool may_be_weights() const {
+        return !input_.string_metric && !input_.bit_metric && !input_.bm25() &&
+               (input_.metric == Metric::cosine || input_.metric == Metric::inner_product);
     }
     bool has_terms() const { return kind_ == RowKind::texts || kind_ == RowKind::weights; }
     /// Whether they are read as vectors are.
@@ -201,8 +206,7 @@ void KnnReceiver::check_call() const {
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("metric must be 'cosine', 'bm25' or one of strings, as "
                                "'edit_rate', for texts")));
-    if (kind_ == RowKind::weights && input_.metric != Metric::cosine &&
-        input_.metric != Metric::inner_product)
+    if (kind_ == RowKind::weights && !may_be_weights())
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("metric must be 'cosine' or 'inner_product' for %s",
                                name_of(kind_))));
@@ -237,7 +241,8 @@ void KnnReceiver::set_keys(TupleDesc columns) {
     if (columns->natts != most)
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("the inner query has %d columns, not at most %d", columns->natts, most),
+                 errmsg("the inner query has %d columns, not %d or %d", columns->natts, most - 1,
+                        most),
                  errdetail("%s", wanted()),
                  errhint("Several columns can be one key, as in ROW(country, language).")));
     set_key(columns, match_column_, rows_.match);

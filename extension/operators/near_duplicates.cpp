@@ -61,13 +61,8 @@ private:
     NearDuplicateSeconds seconds_;  // that it is estimated to take
 };
 
-/// A null id type of a number's type, given without its name, is taken for the threshold.
 double threshold_argument(const Arguments& given) {
-    if (given.is_null("threshold"))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
-                 errhint("The type of the ids is given by its name, as in "
-                         "id_type => NULL::integer.")));
+    refuse_null_after_queries(given, "threshold");
     const double threshold = given.number("threshold");
     index::check_threshold(threshold);
     return threshold;

@@ -83,11 +83,7 @@ PassagesArguments read_arguments(const Arguments& given, PassagesForm form) {
     arguments.queries = inner_queries_argument(given, "docs", "documents");
     const bool two_tables = arguments.queries.two;
     arguments.windows.two_tables = two_tables;
-    if (given.is_null("min_length"))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("min_length must not be null"),
-                 errhint("The type of the ids is given by its name, as in "
-                         "id_type => NULL::integer.")));
+    refuse_null_after_queries(given, "min_length");
     arguments.windows.length = given.count("min_length");
     arguments.windows.memory_limit = host_memory_limit();
     arguments.texts = passage_form_argument(given);
@@ -115,7 +111,7 @@ Status PassagesComputation::find_pairs(Execution& execution) {
         const bool too_many = found.status().code() == ErrorCode::memory_limit;
         if (!too_many) return found.status();
         return {ErrorCode::memory_limit, found.status().message(),
-                "Raise min_length, lower max_pairs, or raise gputext.host_memory_limit."};
+                "Raise min_length or gputext.host_memory_limit."};
     }
     pairs = *std::move(found);
     if (pairs.count <= arguments.max_pairs) return {};

@@ -1,7 +1,7 @@
 #include "extension/base/postgres.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -72,24 +72,23 @@ SetMeasure measure_argument(const Arguments& given) {
 }
 
 double threshold_argument(const Arguments& given, SetMeasure measure, bool by_rarity) {
-    if (given.is_null("threshold"))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
-                 errhint("The type of the ids is given by its name, as in "
-                         "id_type => NULL::integer.")));
+    constexpr double kAboveAll = 1e12;  // what no set has in common with another one
+    refuse_null_after_queries(given, "threshold");
     const double threshold = given.number("threshold");
     const bool is_share = measure != SetMeasure::overlap, counts = !is_share && !by_rarity;
-    const double least = counts ? 1 : std::numeric_limits<double>::min();
-    if (!(threshold >= least && threshold <= (is_share ? 1 : 1e9)))
+    const bool in_range = counts ? threshold >= 1 : threshold > 0 && !(is_share && threshold > 1);
+    if (!in_range)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                  counts     ? errmsg("threshold must be at least 1 with measure 'overlap', not %g",
                                      threshold)
                  : is_share ? errmsg("threshold must be above 0 and at most 1, not %g", threshold)
                             : errmsg("threshold must be above 0, not %g", threshold),
-                 counts ? errhint("It counts common elements.")
-                        : errhint("All pairs of sets would have at least 0.")));
-    return threshold;
+                 counts           ? errhint("It counts common elements.")
+                 : threshold <= 0 ? errhint("All pairs of sets would have at least 0.")
+                 : threshold > 1  ? errhint("Only with measure 'overlap' it counts common elements.")
+                                  : 0));
+    return std::min(threshold, kAboveAll);
 }
 
 SimilarSetsArguments read_arguments(const Arguments& given) {

@@ -138,16 +138,15 @@ class Suffixes:
         documents = numpy.bincount(seen // len(self.ends), minlength=group[-1] + 1)
         return group, self.rest >= length, documents
 
-    def covered(self, length, least):
-        """A boolean for each symbol, separators included."""
+    def covered(self, length, least, gaps):
+        """Where stretches of the windows that stand in so many documents begin and end. With gaps between symbols none goes on where no window has both."""
         numpy = self.numpy
         group, is_window, documents = self.groups(length)
-        starts = self.order[is_window & (documents[group] >= least)]
-        steps = numpy.zeros(len(self.all) + length + 1, dtype=numpy.int32)
-        steps[starts] = 1
-        ends = numpy.zeros_like(steps)
-        ends[starts + length] = 1
-        return numpy.cumsum(steps - ends)[:len(self.all)] > 0
+        starts = numpy.sort(self.order[is_window & (documents[group] >= least)])
+        ends_one = numpy.diff(starts) > length - gaps
+        first = numpy.concatenate([[True], ends_one]) if len(starts) else []
+        last = numpy.concatenate([ends_one, [True]]) if len(starts) else []
+        return starts[first], starts[last] + length
 
     def runs(self, marks):
         """Where those that are set begin and end."""
@@ -155,7 +154,7 @@ class Suffixes:
         return steps.reshape(-1, 2).tolist()
 
     def places(self, place, length):
-        """Of all stretches of symbols that are equal to this one: their number, and that of their documents."""
+        """Of all stretches of symbols that are equal to this one: their number, that of their documents, and where the first one begins."""
         first = last = self.rank[place]
         while first > 0 and self.common[first - 1] >= length:
             others = self.numpy.flatnonzero(self.common[max(0, first - 1000):first] < length)
@@ -163,7 +162,8 @@ class Suffixes:
         while last < len(self.common) and self.common[last] >= length:
             others = self.numpy.flatnonzero(self.common[last:last + 1000] < length)
             last += others[0] if len(others) else min(1000, len(self.common) - last)
-        return int(last - first) + 1, len(self.numpy.unique(self.document[self.order[first:last + 1]]))
+        places = self.order[first:last + 1]
+        return len(places), len(self.numpy.unique(self.document[places])), places.min()
 
     def pairs(self, length):
         """All maximal ones: document and symbol of both, and the length, a row each."""
@@ -278,11 +278,10 @@ def differs(name, texts, symbols, suffixes, form, length):
     missing, extra = (set(map(tuple, wanted.T)), set(map(tuple, found.T))) if wrong else (set(), set())
     print(f"{name}: {wanted.shape[1]} pairs, {len(missing - extra)} missing, {len(extra - missing)} extra", end="")
     for least in (2, 3):
-        covered = suffixes.covered(length, least)
-        expected = []
-        for document, begin in enumerate(suffixes.begins):
-            stretches = [place_of(document, at, end - at) for at, end in suffixes.runs(covered[begin:begin + len(symbols[document][0])])]
-            expected.append((document, len(texts[document]), stretches))
+        expected = [(document, len(text), []) for document, text in enumerate(texts)]
+        for at, end in zip(*suffixes.covered(length, least, gaps=form.get("unit") == "words")):
+            document = suffixes.document[at]
+            expected[document][2].append(place_of(document, at - suffixes.begins[document], end - at))
         got = [(int(row[0]), int(row[1]), list(zip(json.loads(row[3]), json.loads(row[4]))), int(row[2])) for row in psql(
             f"SELECT id, characters, covered, to_json(starts), to_json(lengths) FROM passage_coverage{call}, min_documents => {least}) ORDER BY id")]
         rows = sum(a != b[:3] or b[3] != sum(count for _, count in b[2]) for a, b in zip(expected, got)) + abs(len(expected) - len(got))
@@ -304,8 +303,8 @@ def differs_in_common(symbols, suffixes, place_of, call, length, least):
             count = end - at + length - 1
             passage = tuple(spelled[at:at + count])
             if passage not in expected:
-                places, having = suffixes.places(begin + at, count)
-                expected[passage] = (having, places, document, *place_of(document, at, count))
+                places, having, first = suffixes.places(begin + at, count)
+                expected[passage] = (having, places, suffixes.document[first], *place_of(suffixes.document[first], first - suffixes.begins[suffixes.document[first]], count))
     got = [tuple(map(int, row)) for row in psql(f"SELECT documents, occurrences, id, start, length FROM common_passages{call}, min_documents => {least})")]
     wrong = len(set(expected.values()) ^ set(got)) + abs(len(expected) - len(got))
     print(f", {wrong} of {len(expected)} common passages", end="")
@@ -326,8 +325,8 @@ def suffix_array(path, length):
 
     def work():
         suffixes = Suffixes(bodies, narrow=True)
-        covered = suffixes.covered(int(length), 2)
-        return f"{int(covered.sum())} of {len(covered) - len(bodies)} bytes covered"
+        at, end = suffixes.covered(int(length), 2, gaps=False)
+        return f"{(end - at).sum()} of {sum(map(len, bodies))} bytes covered"
 
     timed("pydivsufsort, LCP and numpy", work)
 

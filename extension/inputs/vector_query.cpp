@@ -88,6 +88,8 @@ public:
         show_rows(rows_.size(), rows_.bytes());
         return true;
     }
+    void keep_places() override { rows_.keep_places(); }
+    std::span<const ItemPointerData> places() const override { return rows_.places(); }
     void copy_rows(std::size_t most,
                    std::shared_ptr<const RememberedVectors>& copied) const override {
         rows_.copy(most, copied);
@@ -234,6 +236,50 @@ bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows) {
     return true;
 }
 
+/// Whether the rows that were added have been read, and their places are known.
+bool VectorRows::read_added(const RememberedVectors& rows, std::span<const AddedRow> added) {
+    if (added.empty()) return true;
+    attempt_or_raise(
+        [&] { added_ = std::make_unique<VectorRows>(word_, id_type(), memory_limit_); });
+    added_->set_type(type_);
+    const InnerQueryTraits plain{false, true};
+    for (const AddedRow& row : added) added_->collect(row.id, {&row.value, 1}, plain);
+    added_->end_rows(plain);
+    if (!added_->read_vectors_if_alike() || added_->dimensions() != rows.dimensions) return false;
+    auto* const ids = make_owned<RowIds>(CurrentMemoryContext, id_type(), memory_limit_);
+    // The rows outlive this function, which is all that the ids are for.
+    attempt_or_raise([&] { ids->take({std::shared_ptr<void>(), &rows.ids}); });
+    return find_places(*ids, removed_, added_->rows_.ids(), rows_before_added_);
+}
+
+bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows,
+                      const RowChanges& changes) {
+    attempt_or_raise([&] { removed_.assign(changes.removed.begin(), changes.removed.end()); });
+    if (rows->ids.type.oid == id_type().oid && read_added(*rows, changes.added) && take(rows))
+        return true;
+    removed_.clear();
+    rows_before_added_.clear();
+    release_added();
+    return false;
+}
+
+/// In the order of all rows.
+std::size_t VectorRows::first_row() const {
+    std::size_t first = 0;
+    while (first < removed_.size() && removed_[first] == first) ++first;
+    return !rows_before_added_.empty() && rows_before_added_[0] <= first ? size() : first;
+}
+
+void VectorRows::ids(std::span<const std::uint32_t> rows, Datum* ids) const {
+    if (added_ == nullptr) return rows_.ids().at(rows, ids);
+    for (std::size_t i = 0; i < rows.size(); ++i) ids[i] = id(rows[i]);
+}
+
+void VectorRows::release_added() {
+    if (added_ != nullptr) added_->release();
+    added_.reset();
+}
+
 void VectorRows::append_row(const VectorValue& vector) {
     dimensions_ = vector.dimensions;
     elements_.append(vector.elements, vector.stored * element_size(type_.element));
@@ -302,6 +348,7 @@ void VectorRows::take_terms(const NumberedTexts& texts, bool leaves_out) {
 }
 
 void VectorRows::release_vectors() {
+    if (added_ != nullptr) added_->release_vectors();
     rows_.release_values();
     laid_out_.release();
     laid_out_columns_.release();
@@ -313,6 +360,7 @@ void VectorRows::release_vectors() {
 
 void VectorRows::release() {
     release_vectors();
+    release_added();
     rows_.ids().release();
 }
 

@@ -5,6 +5,7 @@
 #include "extension/base/postgres.hpp"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cpp/base/filling.hpp"
@@ -69,6 +70,25 @@ public:
     /// read_vectors(). False, and nothing is taken, where gputextd keeps the vectors no more, or
     /// rows are of another type, or the session must not hold so much in memory.
     bool take(const std::shared_ptr<const RememberedVectors>& rows);
+    /// The same with changes: the rows are those of the copy, of which those in removed() do not
+    /// count, and those of added(). False, and nothing is taken, also where a vector that was added
+    /// is not as the others, or where an id that was added is that of another row.
+    bool take(const std::shared_ptr<const RememberedVectors>& rows, const RowChanges& changes);
+
+    // After that:
+
+    /// Numbers of rows, ascending.
+    std::span<const std::uint32_t> removed() const { return removed_; }
+    /// More rows, in their order; null for none. To id() and ids() they are known by the numbers
+    /// from size() on.
+    VectorRows* added() const { return added_.get(); }
+    /// For each of added(), how many of the rows below size() come before it.
+    std::span<const std::uint32_t> rows_before_added() const { return rows_before_added_; }
+
+    /// Before the first row: places() will be asked for.
+    void keep_places() { rows_.keep_places(); }
+    /// After end_rows(): as CollectedRows::places().
+    std::span<const ItemPointerData> places() const { return rows_.places(); }
 
     /// The values that were collected in that column, for another reader of them; see append_row().
     StoredValues& values(std::size_t column) { return rows_.values(column); }
@@ -85,6 +105,7 @@ public:
     /// For sparse vectors of which nobody knew the length before: they were appended with 0.
     void set_dimensions(std::size_t dimensions) { dimensions_ = dimensions; }
 
+    /// Without added().
     std::size_t size() const { return rows_.ids().size(); }
     std::size_t memory_limit() const { return memory_limit_; }
     std::uint64_t bytes() const;
@@ -98,13 +119,15 @@ public:
     Vectors view() const;
 
     const IdType& id_type() const { return rows_.ids().type(); }
-    Datum id(std::size_t row) const { return rows_.ids().at(row); }
+    Datum id(std::size_t row) const {
+        return row < size() ? rows_.ids().at(row) : added_->id(row - size());
+    }
     /// As RowIds::at() of many rows.
-    void ids(std::span<const std::uint32_t> rows, Datum* ids) const { rows_.ids().at(rows, ids); }
+    void ids(std::span<const std::uint32_t> rows, Datum* ids) const;
     /// "item 17" for the row with the id 17. Allocates.
     const char* name_of(Datum id) const { return rows_.ids().name_of(word_, id); }
     /// Name of the first row, when there is one, for error messages.
-    const char* first_name() const { return name_of(id(0)); }
+    const char* first_name() const { return name_of(id(first_row())); }
 
     /// Makes the vectors readable for another process, which files() then lets it have.
     void share();
@@ -120,6 +143,9 @@ private:
     void read_collected(std::size_t row, VectorValue& vector);
     void check_read(std::uint64_t fault);
     void append_collected();
+    bool read_added(const RememberedVectors& rows, std::span<const AddedRow> added);
+    std::size_t first_row() const;
+    void release_added();
 
     const char* word_;
     std::size_t memory_limit_;
@@ -134,6 +160,9 @@ private:
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
     CollectedRows rows_;
     FileDescriptor elements_file_, columns_file_;
+    // Of rows that were taken with changes:
+    std::vector<std::uint32_t> removed_, rows_before_added_;
+    std::unique_ptr<VectorRows> added_;
 };
 
 /// Says how many rows were left out, since their vectors are null.

@@ -176,8 +176,10 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
     set.times().lap("reading rows");
     KnnComputation* search = new_search(arguments, *rows, set.context());
     while (search->next_block()) {
-        do run_computation(*search, set.times(), set.context());
-        while (search->block_was_too_large());
+        do {
+            run_computation(*search, set.times(), set.context());
+            search->search_added();
+        } while (search->block_was_too_large());
         if (search->is_last_block()) {
             // Released here, so that gputextd, which may still have them, frees their pages.
             rows->queries.release_vectors();

@@ -71,6 +71,14 @@ public:
         show_all_rows();
         return true;
     }
+    bool take_changed(const std::shared_ptr<const RememberedVectors>& rows,
+                      const RowChanges& changes) override {
+        if (!for_items() || kind_ != RowKind::vectors || !side_.take(rows, changes)) return false;
+        show_all_rows();
+        return true;
+    }
+    void keep_places() override { side_.keep_places(); }
+    std::span<const ItemPointerData> places() const override { return side_.places(); }
     void copy_rows(std::size_t most,
                    std::shared_ptr<const RememberedVectors>& copied) const override {
         if (has_vectors()) side_.copy(most, copied);
@@ -413,10 +421,13 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     rows.terms.reset();
     if (rows.match.given) rows.matching_pairs = pairs_of(rows.match);
     for (KnnKeys* keys : {&rows.match, &rows.exclude}) keys->release_keys();
-    if (input.exclude_self)
-        number_ids(rows.queries, rows.items,
-                   common_collation(rows.query_collation, rows.item_collation, "ids", "id"),
-                   rows.numbers);
+    if (input.exclude_self) {
+        const Oid collation =
+            common_collation(rows.query_collation, rows.item_collation, "ids", "id");
+        number_ids(rows.queries, rows.items, collation, rows.numbers);
+        if (rows.items.added() != nullptr)
+            number_ids(rows.queries, *rows.items.added(), collation, rows.added_numbers);
+    }
     if (input.exclude_self && input.exclude_key) rows.most_of_one_id = most_of_one_id(rows.numbers);
 }
 

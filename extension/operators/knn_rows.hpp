@@ -85,6 +85,7 @@ struct KnnRows {
     Oid item_collation = InvalidOid;   // of the ids
     Oid query_collation = InvalidOid;  // the same
     NumberedIds numbers;               // with exclude_self
+    NumberedIds added_numbers;         // the same of items that were added: VectorRows::added()
     KnnKeys match;                     // only rows of equal keys are neighbors
     KnnKeys exclude;                   // rows of equal keys are no neighbors
     double matching_pairs = 0;         // pairs of equal keys, where there are such keys

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpp/knn/added_neighbors.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/terms/keyed_knn.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/values/row_threads.hpp"
 
 namespace gputext {
 
@@ -38,7 +40,7 @@ KnnComputation::KnnComputation(KnnRows& rows, std::size_t k, std::size_t memory_
     : rows_(rows), k_(k), most_queries_(queries_at_once(rows, k_of_search(), memory_limit)) {}
 
 std::size_t KnnComputation::k_of_search() const {
-    const std::size_t more = rows_.most_of_one_id;
+    const std::size_t more = rows_.most_of_one_id + rows_.items.removed().size();
     return k_ < KnnParameters::all_items - more ? k_ + more : KnnParameters::all_items;
 }
 
@@ -85,17 +87,20 @@ MatchKeys KnnComputation::matches() const {
     return of_block(rows_.matches());
 }
 
-/// Pairs of equal ids are left out of what was found, where the search left out equal keys: it has
-/// found as many more neighbors as can be such.
+/// Items that were removed are left out of what was found, and pairs of equal ids where the search
+/// left out equal keys: it has found as many more neighbors as can be such.
 void KnnComputation::leave_out() {
     const RowKeys pairs = of_block(rows_.left_out());
-    if (pairs.queries.empty()) return;
+    const std::span<const std::uint32_t> removed = rows_.items.removed();
+    if (pairs.queries.empty() && removed.empty()) return;
     std::uint64_t kept = 0;
     for (std::size_t query = 0; query + 1 < answer.begins.size(); ++query) {
         const std::uint64_t begin = std::exchange(answer.begins[query], kept);
         const std::uint64_t end = answer.begins[query + 1];
         for (std::uint64_t i = begin; i < end && kept - answer.begins[query] < k_; ++i) {
-            if (!pairs.differ(query, answer.items[i])) continue;
+            if (!pairs.differ(query, answer.items[i]) ||
+                std::binary_search(removed.begin(), removed.end(), answer.items[i]))
+                continue;
             answer.items[kept] = answer.items[i];
             answer.distances[kept++] = answer.distances[i];
         }
@@ -111,6 +116,22 @@ Status KnnComputation::keep(Result<Neighbors> found) {
     answer = std::move(*found);
     leave_out();
     return {};
+}
+
+void KnnComputation::search_added() {
+    const VectorRows* const added = rows_.items.added();
+    if (added == nullptr || too_large_) return;
+    run_on_rows((end_ - begin_) * added->size() * added->dimensions(),
+                [this, added](Execution& execution) { return search_added(*added, execution); });
+}
+
+Status KnnComputation::search_added(const VectorRows& added, Execution& execution) {
+    const RowKeys keys{rows_.added_numbers.queries, rows_.added_numbers.items};
+    Result<Neighbors> found = search_among(added.view(), k_, of_block(keys), execution);
+    if (!found.ok() && copes_with(found.status().code())) return {};
+    if (!found.ok()) return found.status();
+    return merge_added(*found, rows_.items.rows_before_added(), rows_.items.size(), k_,
+                       execution.stop(), answer);
 }
 
 /// About: of all pairs of equal keys, the block's share.
@@ -147,6 +168,13 @@ JobSize VectorKnnComputation::size() const {
 Status VectorKnnComputation::compute(Execution& execution) {
     return keep(
         keyed_knn(parameters_, queries(), rows_.items.view(), matches(), keys(), execution));
+}
+
+Result<Neighbors> VectorKnnComputation::search_among(const Vectors& added, std::size_t k,
+                                                     const RowKeys& keys, Execution& execution) {
+    KnnParameters parameters = parameters_;
+    parameters.k = k;
+    return knn(parameters, queries(), added, keys, execution);
 }
 
 Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {

@@ -26,7 +26,10 @@ public:
 
     /// Begins the first block, or the next one. False where there are no more queries.
     bool next_block();
-    /// After run_computation(): whether the block has been made smaller, since its neighbors do
+    /// After run_computation(): searches the items that were added (VectorRows::added()), and takes
+    /// their neighbors into the answer, by numbers behind those of the other items.
+    void search_added();
+    /// After both: whether the block has been made smaller, since its neighbors do
     /// not fit into the limit, and is to be computed again.
     bool block_was_too_large();
     /// Whether no block comes after this one.
@@ -61,12 +64,18 @@ protected:
     MatchKeys matches() const;
     /// How many neighbors the search has to find so that k are left.
     std::size_t k_of_search() const;
+    /// The k nearest among items that were added, which only a search of dense vectors has.
+    virtual Result<Neighbors> search_among(const Vectors&, std::size_t, const RowKeys&,
+                                           Execution&) {
+        return Neighbors();
+    }
 
     KnnRows& rows_;
 
 private:
     void begin_block();
     void leave_out();
+    Status search_added(const VectorRows& added, Execution& execution);
     /// The block's part of keys.
     template <class Keys>
     Keys of_block(Keys keys) const {
@@ -92,6 +101,10 @@ public:
     JobSize size() const override;
     Status compute(Execution& execution) override;
     Status submit(DaemonConnection& connection, Stop stop) override;
+
+protected:
+    Result<Neighbors> search_among(const Vectors& added, std::size_t k, const RowKeys& keys,
+                                   Execution& execution) override;
 
 private:
     KnnParameters parameters_;

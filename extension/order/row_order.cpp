@@ -164,6 +164,35 @@ bool have_one_order(const RowIds& ids) {
            all_differ({&ids, functions, functions->typcollation, 0});
 }
 
+bool find_places(const RowIds& ids, std::span<const std::uint32_t> removed, const RowIds& added,
+                 std::vector<std::uint32_t>& before) {
+    TypeCacheEntry* const functions = lookup_type_cache(ids.type().oid, TYPECACHE_CMP_PROC_FINFO);
+    attempt_or_raise([&] { before.resize(added.size()); });
+    if (!have_one_order(added)) return false;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < added.size(); ++i) {
+        CHECK_FOR_INTERRUPTS();
+        // What is from `end` on is not less.
+        std::size_t end = ids.size();
+        int last = 1;  // how the id at `end` compares with the one that was added
+        while (begin < end) {
+            const std::size_t middle = begin + (end - begin) / 2;
+            const int order = DatumGetInt32(FunctionCall2Coll(
+                &functions->cmp_proc_finfo, functions->typcollation, ids.at(middle), added.at(i)));
+            if (order < 0) {
+                begin = middle + 1;
+            } else {
+                end = middle;
+                last = order;
+            }
+        }
+        before[i] = static_cast<std::uint32_t>(begin);
+        if (last == 0 && !std::binary_search(removed.begin(), removed.end(), before[i]))
+            return false;
+    }
+    return true;
+}
+
 void put_in_order(RowIds& ids, bool ordered, std::vector<std::uint32_t>& order) {
     ids.finish();
     if (!ordered) order_by_id(ids, order);

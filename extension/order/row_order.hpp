@@ -11,6 +11,7 @@
 #include "extension/base/postgres.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "extension/order/row_ids.hpp"
@@ -34,5 +35,12 @@ bool has_order(Oid type);
 /// Whether ids in order, none of which is equal to another, have no other order: false also for a
 /// type that has none. O(n) comparisons. Raises errors.
 bool have_one_order(const RowIds& ids);
+
+/// Where ids that were added, in order, come among ids that have one order and of which those with
+/// the numbers `removed`, ascending, are gone: fills `before` with how many ids, gone or not, are
+/// less than each. False where one that was added is equal to another or to one that is not gone.
+/// O(n log m) comparisons. Raises errors.
+bool find_places(const RowIds& ids, std::span<const std::uint32_t> removed, const RowIds& added,
+                 std::vector<std::uint32_t>& before);
 
 }  // namespace gputext

@@ -6,6 +6,7 @@
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/order/row_order.hpp"
+#include "extension/values/row_threads.hpp"
 
 namespace gputext {
 
@@ -22,6 +23,7 @@ void CollectedRows::append_values(std::span<const Datum> values, const InnerQuer
     for (std::size_t column = 0; column < values.size(); ++column)
         values_[column]->append(values[column], !query.parallel_safe,
                                 column == 0 ? row : RowOrigin());
+    if (keeps_places_ && row.place.known()) append_or_raise(places_, row.place.row);
 }
 
 void CollectedRows::end(bool ordered, std::span<KeyColumn* const> keys) {
@@ -29,6 +31,9 @@ void CollectedRows::end(bool ordered, std::span<KeyColumn* const> keys) {
     if (ids_) put_in_order(*ids_, ordered, *order);
     for (std::optional<StoredValues>& column : values_)
         if (column) column->finish(*order);
+    if (!order->empty() && places_.size() == order->size())
+        run_on_rows(order->size(),
+                    [&](Execution& execution) { return put_in_order(places_, *order, execution); });
     for (KeyColumn* const column : keys) column->reorder(*order);
     order->clear();
     order->shrink_to_fit();

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "extension/base/growing_array.hpp"
 #include "extension/order/key_column.hpp"
 #include "extension/order/row_ids.hpp"
 #include "extension/queries/inner_query.hpp"
@@ -39,7 +40,10 @@ public:
     /// As RowReceiver::forget_row_versions().
     void forget_row_versions() {
         if (values_[0]) values_[0]->forget_row_versions();
+        places_.clear();
     }
+    /// Before the first row: places() will be asked for.
+    void keep_places() { keeps_places_ = true; }
     /// After the last row: puts rows that have ids into the order of these, unless rows are
     /// `ordered`. `keys` have a number for each row, and are put into the same order.
     void end(bool ordered, std::span<KeyColumn* const> keys = {});
@@ -52,13 +56,18 @@ public:
     bool has_values(std::size_t column) const { return values_[column].has_value(); }
     /// Size of all values when they are fetched and unpacked.
     std::uint64_t unpacked_bytes() const;
-    /// Gives the values back, and keeps the ids.
+    /// After end(): where the rows of the first values lie in their table; fewer than there are
+    /// rows where that is not known.
+    std::span<const ItemPointerData> places() const { return {places_.data(), places_.size()}; }
+    /// Gives the values back, and keeps the ids and places.
     void release_values();
 
 private:
     std::size_t memory_limit_;
     std::optional<RowIds> ids_;
     std::optional<StoredValues> values_[2];
+    bool keeps_places_ = false;
+    GrowingArray<ItemPointerData> places_;
 };
 
 }  // namespace gputext

@@ -14,6 +14,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
 
@@ -21,6 +22,7 @@ extern "C" {
 #include <cstring>
 #include <memory>
 
+#include "extension/base/growing_array.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/order/row_order.hpp"
@@ -77,6 +79,12 @@ public:
     ExecutedRows& executed() { return executed_; }
     /// Whether the rows that have come had the system columns of the table.
     bool had_origins() const { return had_origins_; }
+    /// The id as the receiver gets it. After check_columns().
+    Datum id(Datum given) const {
+        return OidIsValid(narrow_id_type_) ? widened_id(given, narrow_id_type_) : given;
+    }
+    /// Before the query runs: where the rows lie that are left out goes there, if it is known.
+    void keep_nulls(GrowingArray<ItemPointerData>& places) { places_of_nulls_ = &places; }
 
     int64 nulls = 0;  // rows that were left out
 
@@ -87,6 +95,7 @@ private:
     const CachedPlanSource* prepared_ = nullptr;
     VersionedTable table_;
     bool had_origins_ = false;
+    GrowingArray<ItemPointerData>* places_of_nulls_ = nullptr;
     Oid narrow_id_type_ = InvalidOid;  // that ids widen to bigint from, if they do
     int64 seen_ = 0;
 };
@@ -116,14 +125,15 @@ bool InnerRows::take(const ExecutedRow& row) {
                         errdetail("Row %lld has a null id.", static_cast<long long>(seen_))));
     if (receiver_.left_out(row.nulls)) {
         ++nulls;
+        if (places_of_nulls_ != nullptr && row.origin.place.known())
+            append_or_raise(*places_of_nulls_, row.origin.place.row);
         return true;
     }
     const Datum id = row.values[0];
-    const bool widens = OidIsValid(narrow_id_type_);
-    if (widens) row.values[0] = widened_id(id, narrow_id_type_);
+    row.values[0] = this->id(id);
     receiver_.set_row(row.origin);
     receiver_.take_row(row.values, row.nulls);
-    if (widens) row.values[0] = id;
+    row.values[0] = id;
     return true;
 }
 
@@ -255,6 +265,7 @@ struct Repeat {
     WholeScan scan;                                 // not known for any other query
     std::shared_ptr<const RememberedScan> earlier;  // null for none
     std::shared_ptr<RememberedScan> now;            // with the state of the table alone
+    GrowingArray<ItemPointerData> nulls;            // places of rows that the scan leaves out
 };
 
 /// Whether the query gives all rows of a table whose state may be noted. Other modules that check
@@ -270,30 +281,83 @@ bool may_remember(const CachedPlanSource& prepared, const RowReceiver& receiver,
     return may;
 }
 
-/// Whether the active snapshot sees all rows that the table has; their state is noted then.
-bool note_state(Repeat& repeat) {
-    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
-    const Relation table = table_open(repeat.scan.relation, NoLock);
-    const bool noted = repeat.now->state.note(table);
-    table_close(table, NoLock);
-    return noted;
+/// How a table has changed since its earlier scan.
+struct ChangesOfRows {
+    TableChanges found;
+    GrowingArray<AddedRow> added;
+    int64 nulls = 0;  // now
+    double ms = 0;    // that it took to find them
+};
+
+/// The rows of the tuples that were added. False where one of their ids is null, which is an error
+/// of the scan.
+bool read_added(Relation table, const WholeScan& scan, const InnerRows& to,
+                ChangesOfRows& changes) {
+    for (std::size_t i = 0; i < changes.found.added.size(); ++i) {
+        const HeapTuple tuple = changes.found.added[i];
+        bool null = false, null_id = false;
+        const Datum value = heap_getattr(tuple, scan.value, RelationGetDescr(table), &null);
+        const Datum id = heap_getattr(tuple, scan.id, RelationGetDescr(table), &null_id);
+        if (null_id) return false;
+        if (null)
+            ++changes.nulls;
+        else
+            append_or_raise(changes.added, AddedRow{to.id(id), value});
+    }
+    return true;
 }
 
-/// Whether the rows of the earlier scan are those that the query would give, and have been taken.
-bool take_rows(InnerRows& to, Repeat& repeat) {
+/// Whether it is known how the table has changed since its earlier scan.
+bool read_changes(const InnerRows& to, Repeat& repeat, ChangesOfRows& changes) {
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
-    if (!note_state(repeat) || !repeat.now->state.same_as(repeat.earlier->state)) {
+    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
+    TableState& now = repeat.now->state;
+    const RememberedScan& earlier = *repeat.earlier;
+    const Relation table = table_open(repeat.scan.relation, NoLock);
+    changes.nulls = earlier.nulls;
+    const bool known = now.note(table, earlier.state.pages()) && now.follows(earlier.state) &&
+                       find_changes(table, now, earlier.by_page, changes.found) &&
+                       read_added(table, repeat.scan, to, changes);
+    changes.nulls -= changes.found.removed_nulls;
+    table_close(table, NoLock);
+    INSTR_TIME_SET_CURRENT(end);
+    INSTR_TIME_SUBTRACT(end, begin);
+    changes.ms = INSTR_TIME_GET_MILLISEC(end);
+    return known;
+}
+
+/// Whether the receiver has taken the rows of the earlier scan with their changes.
+bool take_changed(Repeat& repeat, ChangesOfRows& changes) {
+    GrowingArray<std::uint32_t>& removed = changes.found.removed;
+    if (removed.empty() && changes.added.empty())
+        return repeat.receiver->take_remembered(repeat.earlier->rows);
+    std::sort(removed.data(), removed.data() + removed.size());
+    return repeat.receiver->take_changed(
+        repeat.earlier->rows,
+        {{removed.data(), removed.size()}, {changes.added.data(), changes.added.size()}});
+}
+
+/// Whether the rows of the earlier scan are, with what has changed, those that the query would
+/// give, and have been taken.
+bool take_rows(InnerRows& to, Repeat& repeat) {
+    auto& changes = *make_owned<ChangesOfRows>(CurrentMemoryContext);
+    if (!read_changes(to, repeat, changes)) {
         forget_scan(*repeat.earlier);
         return false;
     }
-    INSTR_TIME_SET_CURRENT(end);
-    INSTR_TIME_SUBTRACT(end, begin);
-    if (!repeat.receiver->take_remembered(repeat.earlier->rows)) return false;
-    to.nulls = repeat.earlier->nulls;
-    ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, as "
-                            "was found in %.2f ms",
-                            repeat.now->state.pages(), INSTR_TIME_GET_MILLISEC(end))));
+    if (!take_changed(repeat, changes)) return false;
+    to.nulls = changes.nulls;
+    const TableState& now = repeat.now->state;
+    if (now.pages_to_read().empty())
+        ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, "
+                                "as was found in %.2f ms",
+                                now.pages(), changes.ms)));
+    else
+        ereport(DEBUG1, (errmsg("took the rows of an earlier scan: of %u pages %zu were read, "
+                                "which have %zu new rows and have lost %zu, in %.2f ms",
+                                now.pages(), now.pages_to_read().size(), changes.added.size(),
+                                changes.found.removed.size(), changes.ms)));
     return true;
 }
 
@@ -316,7 +380,31 @@ bool take_remembered(SPIPlanPtr plan, InnerRows& to, Repeat& repeat) {
             taken = take_rows(to, repeat);
         });
     ReleaseCachedPlan(planned, nullptr);
+    if (repeat.scan.known() && !taken) {
+        to.keep_nulls(repeat.nulls);
+        repeat.receiver->keep_places();
+    }
     return taken;
+}
+
+/// Whether it is known now which pages have to be read by a later statement.
+bool note_state(Repeat& repeat) {
+    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
+    const Relation table = table_open(repeat.scan.relation, NoLock);
+    const bool noted = repeat.now->state.note(table);
+    table_close(table, NoLock);
+    return noted;
+}
+
+/// Sets by which pages the rows lie on, if there is memory for it.
+void set_pages(const InnerRows& from, const Repeat& repeat, RememberedScan& now) {
+    const std::span<const ItemPointerData> places = repeat.receiver->places();
+    if (places.size() != now.rows->ids.size ||
+        static_cast<int64>(repeat.nulls.size()) != from.nulls)
+        return;
+    now.by_page.set(places, {repeat.nulls.data(), repeat.nulls.size()}, now.state.pages(),
+                    horizon());
+    if (now.memory() > scan_memory()) now.by_page = {};
 }
 
 /// Remembers the rows of the scan that has run, if later statements may take them.
@@ -325,6 +413,8 @@ void remember_rows(const InnerRows& from, Repeat& repeat) {
     RememberedScan& now = *repeat.now;
     repeat.receiver->copy_rows(scan_memory(), now.rows);
     if (now.rows == nullptr) return;
+    set_pages(from, repeat, now);
+    if (!now.by_page.known() && !now.state.pages_to_read().empty()) return;
     now.scan = repeat.scan;
     now.id_type = from.query().id_type;
     now.nulls = from.nulls;
@@ -414,7 +504,9 @@ void run(const InnerQuery& query, RowReceiver& receiver, RepeatReceiver* repeat,
     receiver.set_query(traits_of(plan));
     CachedPlanSource& prepared = *prepared_statement(plan);
     const int column = versioned_column(receiver, plan);
-    rows.set_prepared(prepared, column >= 0 ? add_row_columns(prepared, column) : VersionedTable());
+    const bool places = repeat != nullptr && scan_memory() > 0;
+    rows.set_prepared(prepared,
+                      column >= 0 ? add_row_columns(prepared, column, places) : VersionedTable());
 
     const bool taken = take_remembered(plan, rows, repeated);
     if (!taken && !(reducing != nullptr && take_reduced(plan, rows, *reducing)))

@@ -15,6 +15,7 @@ extern "C" {
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include "extension/queries/row_reducer.hpp"
 #include "extension/types/column_types.hpp"
@@ -23,6 +24,7 @@ extern "C" {
 namespace gputext {
 
 struct RememberedVectors;
+struct RowChanges;
 class ReducedRows;
 
 struct InnerQuery {
@@ -104,6 +106,15 @@ public:
     /// After check_columns(), in place of all from take_row() to end_rows(): as VectorRows::take().
     /// False, and nothing is taken, where that cannot be.
     virtual bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) = 0;
+    /// The same with changes, for a receiver that can do with rows and their changes.
+    virtual bool take_changed(const std::shared_ptr<const RememberedVectors>&, const RowChanges&) {
+        return false;
+    }
+    /// Before the first row: places() will be asked for.
+    virtual void keep_places() = 0;
+    /// After end_rows(): where the rows lie in their table; fewer than there are where that is not
+    /// known.
+    virtual std::span<const ItemPointerData> places() const = 0;
     /// After end_rows(): as VectorRows::copy().
     virtual void copy_rows(std::size_t most,
                            std::shared_ptr<const RememberedVectors>& copied) const = 0;

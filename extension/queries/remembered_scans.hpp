@@ -4,7 +4,7 @@
 // waits for is the scan that gives their pointers. So a session remembers, of scans of whole
 // tables, the ids in their order and what gputextd calls the vectors' bytes. A later scan of a
 // table that has not changed since (table_state.hpp) does not run: its rows are these, if the bytes
-// are still resident.
+// are still resident. Where some pages may have changed, their rows are read (rows_by_page.hpp).
 //
 // Remembered scans belong to one session, and take up to gputext.scan_memory of its memory; the one
 // that was used longest ago is forgotten first. A scan is also forgotten at a message that the
@@ -20,6 +20,7 @@
 #include <memory>
 
 #include "extension/queries/remembered_vectors.hpp"
+#include "extension/queries/rows_by_page.hpp"
 #include "extension/queries/table_state.hpp"
 #include "extension/queries/whole_scan.hpp"
 
@@ -30,10 +31,13 @@ struct RememberedScan {
     WholeScan scan;
     Oid id_type;  // that ids have been widened to
     TableState state;
+    RowsByPage by_page;      // not known where there is no memory for it
     std::int64_t nulls = 0;  // rows that were left out, since their vectors are null
     std::shared_ptr<const RememberedVectors> rows;
 
-    std::size_t memory() const { return sizeof *this + state.memory() + rows->memory(); }
+    std::size_t memory() const {
+        return sizeof *this + state.memory() + by_page.memory() + rows->memory();
+    }
 };
 
 /// The newest such scan, with ids of that type; null for none.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "cpp/base/vectors.hpp"
 #include "extension/order/row_ids.hpp"
@@ -24,6 +25,17 @@ struct RememberedVectors {
 
     std::uint64_t bytes() const { return ids.size * row_size(type.element, dimensions); }
     std::size_t memory() const { return sizeof *this + ids.memory(); }
+};
+
+/// A row that came later. Its values last as long as what gives it.
+struct AddedRow {
+    Datum id, value;  // neither is null
+};
+
+/// How rows differ from those that are remembered.
+struct RowChanges {
+    std::span<const std::uint32_t> removed;  // their numbers among the remembered rows, ascending
+    std::span<const AddedRow> added;         // in no order
 };
 
 }  // namespace gputext

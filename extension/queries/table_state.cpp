@@ -7,7 +7,6 @@ extern "C" {
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -19,8 +18,8 @@ extern "C" {
 namespace gputext {
 namespace {
 
-/// New pages beyond which a table is not worth a look: each is read.
-constexpr std::size_t kMostNewPages = 1024;
+/// To read more pages takes no less time than to scan a table that is worth it.
+constexpr std::size_t kMostPagesToRead = 1024;
 
 template <class Value>
 bool equal(const GrowingArray<Value>& a, const GrowingArray<Value>& b) {
@@ -53,15 +52,6 @@ private:
     Buffer buffer_ = InvalidBuffer;
 };
 
-/// Whether it has never had a tuple.
-bool is_new(Relation table, BlockNumber page) {
-    const Buffer buffer = ReadBuffer(table, page);
-    LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    const bool is_new = PageIsNew(BufferGetPage(buffer));
-    UnlockReleaseBuffer(buffer);
-    return is_new;
-}
-
 }  // namespace
 
 bool TableState::may_be_noted(Relation table) {
@@ -75,11 +65,11 @@ bool TableState::may_be_noted(Relation table) {
            RelationNeedsWAL(table) && !has_new_files(table);
 }
 
-bool TableState::note(Relation table) {
+bool TableState::note(Relation table, BlockNumber pages_before) {
     files_ = files_of(table);
     pages_ = RelationGetNumberOfBlocks(table);
     maps_.resize(0);
-    new_pages_.resize(0);
+    pages_to_read_.resize(0);
     LockedMap map;
     bool has_map = false;
     for (BlockNumber page = 0; page < pages_; ++page) {
@@ -89,26 +79,24 @@ bool TableState::note(Relation table) {
             has_map = map.go_to(table, page);
             if (has_map) append_or_raise(maps_, map.lsn());
         }
-        if (has_map && map.is_set(table, page)) continue;
-        if (new_pages_.size() == kMostNewPages) {
+        if (has_map && page < pages_before && map.is_set(table, page)) continue;
+        if (pages_to_read_.size() == kMostPagesToRead) {
             map.release();
             return false;
         }
-        append_or_raise(new_pages_, page);
+        append_or_raise(pages_to_read_, page);
     }
     map.release();
-    for (std::size_t i = 0; i < new_pages_.size(); ++i)
-        if (!is_new(table, new_pages_[i])) return false;
     return true;
 }
 
-bool TableState::same_as(const TableState& other) const {
-    return same_files(files_, other.files_) && pages_ == other.pages_ &&
-           equal(maps_, other.maps_) && equal(new_pages_, other.new_pages_);
+bool TableState::follows(const TableState& earlier) const {
+    return same_files(files_, earlier.files_) && pages_ >= earlier.pages_ &&
+           equal(maps_, earlier.maps_);
 }
 
 std::size_t TableState::memory() const {
-    return maps_.size() * sizeof(XLogRecPtr) + new_pages_.size() * sizeof(BlockNumber);
+    return maps_.size() * sizeof(XLogRecPtr) + pages_to_read_.size() * sizeof(BlockNumber);
 }
 
 }  // namespace gputext

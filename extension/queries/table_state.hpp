@@ -1,9 +1,10 @@
-// extension/queries/table_state.hpp - whether a table has the rows that it had
+// extension/queries/table_state.hpp - which pages of a table have the rows that they had
 //
 // A heap has a visibility map: a bit for each page, which is set while every snapshot in use sees
 // all tuples of the page. A session that has scanned a table notes the LSN of each page of the map,
-// and later reads the map alone: where all bits are set, as they were then, and the LSNs are the
-// same, a scan would give the same rows. For a million rows that is one page.
+// and later reads the map alone: where the LSNs are the same, pages whose bit is set have the rows
+// that a scan has found there. For a million rows that is one page of the map. Pages whose bit is
+// not set are read again (table_changes.hpp).
 //
 // Why that is right. Let S be the snapshot of the scan, and t the time when the state of the table
 // is noted, while S is still active. Let S' be the snapshot of a later statement, and t' the time
@@ -27,12 +28,13 @@
 //      of a table with new files of the own transaction. That leaves out, too, what wal_level =
 //      minimal does not write to the WAL, so that it changes no LSN.
 //   3. S sees no tuple beyond the pages that the table has at t: such pages are of later
-//      transactions, and VACUUM cuts off no tuple that S sees. The same holds for S' and t'. The
-//      number of pages is compared. Where VACUUM has cut pages off and others have come in their
-//      place, the bits of these were cleared with them, and setting them changes the LSN.
-//   4. Pages whose bit is not set may be new: all zeros, without tuples, as a table has them that
-//      was extended by more pages than were used. A tuple on such a page would make it another one.
-//      Which pages these are is compared, and that they still are new.
+//      transactions, and VACUUM cuts off no tuple that S sees. The same holds for S' and t'. Pages
+//      that the table did not have at t are read, whether or not their bit is set. Where VACUUM has
+//      cut pages off and others have come in their place, the bits of these were cleared with them,
+//      and setting them changes the LSN. A table that has fewer pages is scanned.
+//   4. What S' sees on a page whose bit is not set at t' is read there, as a scan does it. Where
+//   the
+//      bit was not set at t, it is not set at t' either, as setting it changes the LSN.
 //   5. All commands that give the table other files (VACUUM FULL, CLUSTER, TRUNCATE, SET TABLESPACE
 //      and those that rewrite it) and all that change its definition (columns, types, defaults,
 //      which rows of old may lack) send the table's invalidation message, by which the session
@@ -68,21 +70,28 @@ public:
     /// Whether states of the table may be noted and compared by the active snapshot.
     static bool may_be_noted(Relation table);
 
-    /// Notes the state of the table; false, and it is of no use, where the active snapshot may not
-    /// see all tuples of all pages. O(pages), about 10 ns each. The table is locked. Raises errors:
-    /// the state must not lie on the stack.
-    bool note(Relation table);
-    /// Of two states that were noted: whether the table has the same rows.
-    bool same_as(const TableState& other) const;
+    /// Pages of a table whose state nobody has noted.
+    static constexpr BlockNumber kAnyPages = InvalidBlockNumber;
+
+    /// Notes the state of the table, which had so many pages when its state was noted before;
+    /// false, and it is of no use, where too many pages would have to be read. O(pages), about
+    /// 10 ns each. The table is locked. Raises errors: the state must not lie on the stack.
+    bool note(Relation table, BlockNumber pages_before = kAnyPages);
+    /// Whether the pages that are not to be read have the rows that they had at an earlier state,
+    /// whose pages this one was noted with.
+    bool follows(const TableState& earlier) const;
 
     BlockNumber pages() const { return pages_; }
+    /// Pages that have to be read, ascending: the active snapshot may not see all of their tuples,
+    /// or the table did not have them before.
+    const GrowingArray<BlockNumber>& pages_to_read() const { return pages_to_read_; }
     std::size_t memory() const;
 
 private:
     RelationFiles files_{};
     BlockNumber pages_ = 0;
-    GrowingArray<XLogRecPtr> maps_;        // LSNs of the pages of the visibility map
-    GrowingArray<BlockNumber> new_pages_;  // whose bits are not set
+    GrowingArray<XLogRecPtr> maps_;  // LSNs of the pages of the visibility map
+    GrowingArray<BlockNumber> pages_to_read_;
 };
 
 }  // namespace gputext

@@ -33,7 +33,7 @@ struct RowPlace {
 /// The row of a table that a value of an inner query is a column of, as far as it is known.
 struct RowOrigin {
     TransactionId version = InvalidTransactionId;  // its raw xmin
-    RowPlace place;  // only where most values of the table lie within their rows
+    RowPlace place;  // only where the query was given the columns that tell it
     /// Whether of the value there is the header alone, which tells its size: to be read by place.
     bool value_in_row = false;
 };

@@ -5,9 +5,13 @@
 #include "extension/base/postgres.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "cpp/base/execution.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/growing_array.hpp"
 #include "extension/server/session_job.hpp"
 
 namespace gputext {
@@ -23,6 +27,18 @@ void run_on_rows(std::size_t rows, const Work& work) {
         Execution execution(1);
         return work(execution);
     });
+}
+
+/// Puts values of rows into this order of their numbers so far.
+template <class Value>
+Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
+                    Execution& execution) {
+    GrowingArray<Value> ordered;
+    ordered.resize(order.size());
+    GPUTEXT_TRY(gather(
+        order, ordered.data(), [&](std::uint32_t row) { return values[row]; }, execution));
+    values.swap(ordered);
+    return {};
 }
 
 }  // namespace gputext

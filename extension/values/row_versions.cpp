@@ -154,14 +154,15 @@ struct AddedColumns {
     AttrNumber numbers[std::size(kSystemColumns)];
 };
 
-AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table);
+AttrNumber add_columns(Query* query, AttrNumber column, bool places, VersionedTable& table);
 
 /// What to add is known of a table; whether it is.
-bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTable& table,
-                   AddedColumns& added) {
+bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, bool places,
+                   VersionedTable& table, AddedColumns& added) {
     VersionedTable found{from->relid, from->inh && has_subclass(from->relid), attribute};
     if (!is_stored(found.relation, attribute) || !has_row_versions(found)) return false;
-    if (!removes_what_snapshots_see() && values_lie_in_rows(found))
+    if (!removes_what_snapshots_see() &&
+        ((places && !found.with_children) || values_lie_in_rows(found)))
         found.columns = found.with_children ? 3 : 2;
     for (int i = 0; i < found.columns; ++i) added.numbers[i] = kSystemColumns[i].number;
     table = found;
@@ -170,13 +171,15 @@ bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTab
 
 /// What to add is, among the columns of the table or subquery that the value is a column of;
 /// whether it is known.
-bool find_columns(Query* query, const Var* value, VersionedTable& table, AddedColumns& added) {
+bool find_columns(Query* query, const Var* value, bool places, VersionedTable& table,
+                  AddedColumns& added) {
     const RangeTblEntry* const from = rt_fetch(value->varno, query->rtable);
-    if (from->rtekind == RTE_RELATION) return find_in_table(from, value->varattno, table, added);
+    if (from->rtekind == RTE_RELATION)
+        return find_in_table(from, value->varattno, places, table, added);
     if (from->rtekind != RTE_SUBQUERY) return false;
     SoughtTable sought{static_cast<int>(value->varno), 0};
     if (walk_query(query, takes_whole_row, &sought)) return false;
-    const AttrNumber first = add_columns(from->subquery, value->varattno, table);
+    const AttrNumber first = add_columns(from->subquery, value->varattno, places, table);
     if (first == InvalidAttrNumber) return false;
     for (int i = 0; i < table.columns; ++i) {
         from->eref->colnames = lappend(from->eref->colnames, makeString(pstrdup(kName)));
@@ -226,7 +229,7 @@ Var* beside(const Var* value, AttrNumber number, Oid type) {
 
 /// Adds the system columns of the row that the column's values are of to the query's columns, or
 /// leaves all as it is. Returns the place of the first, 0 for none.
-AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table) {
+AttrNumber add_columns(Query* query, AttrNumber column, bool places, VersionedTable& table) {
     check_stack_depth();
     if (!keeps_rows(query)) return InvalidAttrNumber;
     const TargetEntry* const entry = get_tle_by_resno(query->targetList, column);
@@ -234,7 +237,7 @@ AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table) {
     const Var* const value = plain_column(entry);
     if (value == nullptr) return InvalidAttrNumber;
     AddedColumns added{};
-    if (!find_columns(query, value, table, added)) return InvalidAttrNumber;
+    if (!find_columns(query, value, places, table, added)) return InvalidAttrNumber;
     AttrNumber last = InvalidAttrNumber;
     for (int i = 0; i < table.columns; ++i)
         last = insert_column(query, beside(value, added.numbers[i], kSystemColumns[i].type));
@@ -303,17 +306,17 @@ RowPlace RowOrigins::place(Oid relation, ItemPointer row) {
     return {relation, last_attribute_, *row};
 }
 
-VersionedTable add_row_columns(Query* query, int column) {
+VersionedTable add_row_columns(Query* query, int column, bool places) {
     VersionedTable table;
-    if (add_columns(query, static_cast<AttrNumber>(column + 1), table) == InvalidAttrNumber)
+    if (add_columns(query, static_cast<AttrNumber>(column + 1), places, table) == InvalidAttrNumber)
         table = {};
     return table;
 }
 
-VersionedTable add_row_columns(CachedPlanSource& prepared, int column) {
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column, bool places) {
     MemoryContext before = MemoryContextSwitchTo(prepared.query_context);
     const VersionedTable table =
-        add_row_columns(static_cast<Query*>(linitial(prepared.query_list)), column);
+        add_row_columns(static_cast<Query*>(linitial(prepared.query_list)), column, places);
     MemoryContextSwitchTo(before);
     return table;
 }

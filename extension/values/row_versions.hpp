@@ -76,15 +76,15 @@
 //
 // How the xmin is found. The inner query, as it was analysed and rewritten, gets one more column:
 // the system column xmin of the table that the value is a column of, beside the value, up through
-// views and subqueries in FROM. Where most values lie within their rows, it gets the row's place,
-// too: the system columns ctid and, of a table with children, tableoid (row_places.hpp). They are
-// added only where that changes nothing else: no grouping,
-// DISTINCT, set operation or set-returning function in a target list on the way, no use of a
-// subquery's whole row, and a heap with all its children. Not for tables that are temporary, of a
-// catalog, foreign, or of another access method, and not in sessions where another module offers
-// scans or joins of its own, which may not have system columns. Nobody needs a right to see it,
-// since the executor checks the columns that the parser noted, and policies of row-level security
-// stay on the table.
+// views and subqueries in FROM. Where most values lie within their rows (row_places.hpp), or rows
+// are remembered by page (rows_by_page.hpp), it gets the row's place, too: the system columns ctid
+// and, of a table with children, tableoid. They are added only where that changes nothing else: no
+// grouping, DISTINCT, set operation or set-returning function in a target list on the way, no use
+// of a subquery's whole row, and a heap with all its children. Not for tables that are temporary,
+// of a catalog, foreign, or of another access method, and not in sessions where another module
+// offers scans or joins of its own, which may not have system columns. Nobody needs a right to see
+// it, since the executor checks the columns that the parser noted, and policies of row-level
+// security stay on the table.
 
 #pragma once
 
@@ -119,10 +119,11 @@ struct VersionedTable {
 
 /// Adds system columns of the row that the values of this column are of, behind all columns of the
 /// query. Not known where that cannot be done; the query then stays as it is. For a SELECT that was
-/// prepared, and not yet planned, alone.
-VersionedTable add_row_columns(CachedPlanSource& prepared, int column);
+/// prepared, and not yet planned, alone. `places`: the places of rows are wanted in any case, of a
+/// table without children.
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column, bool places);
 /// The same of a query that was rewritten, in the memory that is current.
-VersionedTable add_row_columns(Query* query, int column);
+VersionedTable add_row_columns(Query* query, int column, bool places = false);
 /// Whether the query still has these columns. They are lost when the query is analysed again, after
 /// a change of what it reads.
 bool has_row_columns(const CachedPlanSource& prepared);

@@ -11,7 +11,6 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
-#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/values/row_threads.hpp"
@@ -34,17 +33,6 @@ constexpr std::size_t kWorthPlacing = 512;
 std::size_t unpacked_size_of(const varlena* value) {
     return VARATT_IS_COMPRESSED(value) ? VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ
                                        : VARSIZE_ANY_EXHDR(value) + VARHDRSZ;
-}
-
-template <class Value>
-Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
-                    Execution& execution) {
-    GrowingArray<Value> ordered;
-    ordered.resize(order.size());
-    GPUTEXT_TRY(gather(
-        order, ordered.data(), [&](std::uint32_t row) { return values[row]; }, execution));
-    values.swap(ordered);
-    return {};
 }
 
 }  // namespace

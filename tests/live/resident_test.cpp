@@ -219,6 +219,7 @@ protected:
         Resident::SetUp();
         if (HasFailure()) return;
         set("gputext.cpu_threads = 1");
+        set("gputext.scan_memory = 0");  // so that all values are asked for
     }
     static std::string nearest(const std::string& items, const std::string& metric,
                                const std::string& queries) {

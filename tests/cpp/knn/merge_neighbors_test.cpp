@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cpp/knn/added_neighbors.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -69,6 +70,53 @@ TEST(MergeNeighbors, CanBeStopped) {
     execution.request_stop();
     Neighbors merged;
     EXPECT_EQ(merge_neighbors(parts, firsts, 3, execution, merged).code(), ErrorCode::cancelled);
+}
+
+TEST(MergeAdded, IsASearchInTheWhole) {
+    RandomStrings random;
+    for (int round = 0; round < 2000; ++round) {
+        const std::size_t n = random.below(40), queries = random.below(6);
+        std::vector<std::vector<double>> distances(queries, std::vector<double>(n)), old, later;
+        for (auto& row : distances)
+            for (double& distance : row) distance = static_cast<double>(random.below(6));
+        old.resize(queries);
+        later.resize(queries);
+        // Where an item comes in the order of all, by its number behind the others if it was added.
+        std::vector<std::uint32_t> before, number_of(n), added;
+        std::size_t first = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const bool is_added = random.below(3) == 0;
+            for (std::size_t q = 0; q < queries; ++q)
+                (is_added ? later : old)[q].push_back(distances[q][i]);
+            if (is_added) {
+                before.push_back(static_cast<std::uint32_t>(first));
+                added.push_back(static_cast<std::uint32_t>(i));
+            } else {
+                number_of[i] = static_cast<std::uint32_t>(first++);
+            }
+        }
+        for (std::size_t i = 0; i < added.size(); ++i)
+            number_of[added[i]] = static_cast<std::uint32_t>(first + i);
+        const std::size_t k =
+            random.below(8) == 0 ? KnnParameters::all_items : 1 + random.below(n + 2);
+        Neighbors merged = nearest(old, 0, first, k);
+        ASSERT_TRUE(
+            merge_added(nearest(later, 0, added.size(), k), before, first, k, Stop(), merged).ok());
+        Neighbors wanted = nearest(distances, 0, n, k);
+        for (std::uint32_t& item : wanted.items) item = number_of[item];
+        ASSERT_EQ(merged.begins, wanted.begins);
+        ASSERT_EQ(merged.items, wanted.items);
+        ASSERT_EQ(merged.distances, wanted.distances);
+        ASSERT_EQ(merged.rescored, wanted.rescored);
+    }
+}
+
+TEST(MergeAdded, CanBeStopped) {
+    Neighbors merged = nearest({{1, 2, 3}}, 0, 3, 3);
+    const Neighbors added = merged;
+    const std::vector<std::uint32_t> before{0, 0, 0};
+    const Stop stop{[](void*) { return true; }, nullptr};
+    EXPECT_EQ(merge_added(added, before, 3, 3, stop, merged).code(), ErrorCode::cancelled);
 }
 
 TEST(JoinNeighbors, ArePutOneBehindTheOther) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ public:
     std::uint32_t rank(std::uint32_t record) const {
         return ranks_.empty() ? record : ranks_[record];
     }
+    /// Of all records; empty where each has the rank of its number.
+    std::span<const std::uint32_t> ranks() const { return ranks_; }
     /// The record at that place.
     std::uint32_t at_rank(std::uint32_t rank) const { return order_.empty() ? rank : order_[rank]; }
     Datum id_at_rank(std::size_t rank) const {

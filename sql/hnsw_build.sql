@@ -124,8 +124,9 @@ CREATE FUNCTION widened(i integer) RETURNS vector IMMUTABLE LANGUAGE sql AS 'SEL
 CREATE INDEX ON narrow USING hnsw ((widened(i)::vector(600)) vector_l2_ops);
 SET temp_file_limit = '4MB';
 CREATE INDEX ON narrow USING hnsw ((widened(i)::vector(600)) vector_l2_ops);
-RESET temp_file_limit;
+SET temp_file_limit = '40MB';
 CREATE INDEX ON narrow USING hnsw ((widened(i)::vector(600)) vector_l2_ops);
+RESET temp_file_limit;
 RESET gputext.host_memory_limit;
 RESET max_parallel_maintenance_workers;
 
@@ -185,6 +186,12 @@ SET client_min_messages = warning;
 CREATE INDEX large ON items USING hnsw (v vector_l2_ops) WITH (m = 100, ef_construction = 200);
 RESET client_min_messages;
 RESET maintenance_work_mem;
+-- A release of pgvector that nobody has looked at
+BEGIN;
+UPDATE pg_extension SET extversion = '0.9.0' WHERE extname = 'vector';
+SET LOCAL client_min_messages = warning;
+CREATE INDEX unknown ON part_1 USING hnsw (v vector_l2_ops);
+ROLLBACK;
 -- An operator class that is not pgvector's may have another distance.
 SET client_min_messages = warning;
 CREATE OPERATOR CLASS other_ops FOR TYPE vector USING hnsw AS OPERATOR 1 <-> (vector, vector) FOR ORDER BY float_ops, FUNCTION 1 l1_distance(vector, vector);

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpp/base/stop.hpp"
+#include "cpp/base/stoppable.hpp"
+
 namespace gputext {
 
 /// A polynomial of the last so many symbols.
@@ -28,5 +31,20 @@ private:
 
     std::uint64_t hash_ = 0, leaving_ = 1;
 };
+
+/// Calls window(hash, symbol) for each of so many windows of `length` symbols that follow each
+/// other, with the symbol that it begins with. False when stopped. O(length + windows).
+template <class Symbol, class TakeWindow>
+bool each_window(const Symbol* symbols, std::uint64_t first, std::uint64_t windows,
+                 std::size_t length, Stop stop, const TakeWindow& window) {
+    RollingHash hash(length);
+    for (std::uint64_t at = first; at < first + length + windows - 1; ++at) {
+        if ((at - first) % kLookEvery == kLookEvery - 1 && stop()) return false;
+        hash.enter(symbols[at]);
+        if (at - first >= length) hash.leave(symbols[at - length]);
+        if (at + 1 >= first + length) window(hash.value(), at + 1 - length);
+    }
+    return true;
+}
 
 }  // namespace gputext

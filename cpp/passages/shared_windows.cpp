@@ -206,7 +206,10 @@ private:
     std::vector<Run> candidates(std::size_t step) const;
     /// Calls window(hash, symbol) for each window. False when stopped.
     template <class TakeWindow>
-    bool each_window(const Run& run, const TakeWindow& window) const;
+    bool each_window(const Run& run, const TakeWindow& window) const {
+        return gputext::each_window(symbols_, run.symbol, run.windows, parameters_.length,
+                                    execution_.stop(), window);
+    }
     /// Puts a bucket's windows into the worker's sorted ones, by hash and symbol. False when
     /// stopped.
     bool sort(std::span<const Window> windows, unsigned worker);
@@ -334,21 +337,6 @@ std::vector<Run> WindowSearch<Symbol>::candidates(std::size_t step) const {
         }
     }
     return runs;
-}
-
-template <class Symbol>
-template <class TakeWindow>
-bool WindowSearch<Symbol>::each_window(const Run& run, const TakeWindow& window) const {
-    const Stop stop = execution_.stop();
-    const std::size_t length = parameters_.length;
-    RollingHash hash(length);
-    for (std::uint64_t at = run.symbol; at < run.symbol + length + run.windows - 1; ++at) {
-        if ((at - run.symbol) % kLookEvery == kLookEvery - 1 && stop()) return false;
-        hash.enter(symbols_[at]);
-        if (at - run.symbol >= length) hash.leave(symbols_[at - length]);
-        if (at + 1 >= run.symbol + length) window(hash.value(), at + 1 - length);
-    }
-    return true;
 }
 
 template <class Symbol>

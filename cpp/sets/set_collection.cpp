@@ -55,15 +55,11 @@ private:
     };
 
     bool hash(std::uint64_t begin, std::uint64_t end, Stop stop) {
-        places_.reserve(end - begin + 1 - length_);
-        RollingHash hash(length_);
-        for (std::uint64_t at = begin; at < end; ++at) {
-            if ((at - begin) % kLookEvery == kLookEvery - 1 && stop()) return false;
-            hash.enter(symbols_[at]);
-            if (at - begin >= length_) hash.leave(symbols_[at - length_]);
-            if (at - begin + 1 >= length_) places_.push_back({hash.value(), at + 1 - length_});
-        }
-        return true;
+        const std::uint64_t windows = end - begin + 1 - length_;
+        places_.reserve(windows);
+        return each_window(
+            symbols_, begin, windows, length_, stop,
+            [&](std::uint64_t hash, std::uint64_t symbol) { places_.push_back({hash, symbol}); });
     }
 
     /// In the order of the document each shingle is compared with the one before it that has the

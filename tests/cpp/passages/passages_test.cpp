@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "cpp/base/stoppable.hpp"
+#include "cpp/passages/rolling_hash.hpp"
 #include "tests/support/plain_strings.hpp"
 #include "tests/support/test_size.hpp"
 #include "tests/support/words_of_one_hash.hpp"
@@ -382,6 +385,46 @@ TEST(PassageTexts, GiveWordsOneNumberInAllParts) {
     EXPECT_EQ(std::set(first.begin(), first.end()).size(), kWords + 1);
     const Place place = texts.place(1, texts.begin(1) + 2, 2);
     EXPECT_EQ(downward.substr(place.start, place.length), "word399998 a");
+}
+
+TEST(SharedWindows, ComeInAsManyPartsAsTheMemoryNeeds) {
+    const DocumentTexts documents({"once upon a time", "once upon a day"});
+    const PassageTexts texts = texts_of(documents);
+    Execution execution(2);
+    SharedWindowsParameters parameters;
+    parameters.length = 5;
+    // Of hashes that a part has: each group is of two windows, of 16 bytes.
+    const auto most_at_once = [&](std::size_t limit) {
+        parameters.memory_limit = limit;
+        std::size_t groups = 0;
+        std::uint64_t most = 0;
+        std::mutex mutex;
+        EXPECT_TRUE(each_shared_window(texts, parameters, execution,
+                                       [&](std::span<const std::uint64_t>, unsigned) {
+                                           const std::lock_guard lock(mutex);
+                                           most = std::max(most, execution.total());
+                                           ++groups;
+                                           return Status();
+                                       })
+                        .ok());
+        EXPECT_EQ(groups, 8u);
+        return most;
+    };
+    const std::uint64_t all = most_at_once(8 * 2 * 16);
+    EXPECT_EQ(most_at_once(1 << 20), all);
+    EXPECT_LT(most_at_once(2 * 2 * 16), all);
+    EXPECT_EQ(most_at_once(1), 1u);
+}
+
+TEST(Windows, AreNotHashedToTheirEndAfterAStop) {
+    const std::vector<std::uint8_t> symbols(3 * kLookEvery, 'a');
+    int looks = 0;
+    const Stop at_once{[](void* count) { return ++*static_cast<int*>(count) > 0; }, &looks};
+    std::uint64_t last = 0;
+    EXPECT_FALSE(each_window(symbols.data(), 0, symbols.size() - 9, 10, at_once,
+                             [&](std::uint64_t, std::uint64_t symbol) { last = symbol; }));
+    EXPECT_EQ(looks, 1);
+    EXPECT_LT(last, kLookEvery);
 }
 
 TEST(SharedPassages, EndWhenStopped) {

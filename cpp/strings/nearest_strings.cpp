@@ -12,6 +12,7 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/knn/nearest_list.hpp"
+#include "cpp/strings/detail/edit_tiles.hpp"
 #include "cpp/strings/detail/string_index.hpp"
 
 #ifdef GPUTEXT_X86
@@ -107,7 +108,8 @@ bool counts_edits(StringMetric metric) {
 struct StringIndex {
     LengthOrder order;
     LetterIndex letters;
-    PairIndex pairs;       // for edits
+    PairIndex pairs;  // for edits
+    EditTiles tiles;
     PrefixIndex prefixes;  // for jaro_winkler
     TrigramIndex trigrams;
 
@@ -115,8 +117,10 @@ struct StringIndex {
                const NearestStringsParameters& parameters, Stop stop) {
         GPUTEXT_TRY(order.set(strings, items, stop));
         if (parameters.metric == StringMetric::trigram) return trigrams.set(strings, order, stop);
-        if (counts_edits(parameters.metric))
+        if (counts_edits(parameters.metric)) {
             GPUTEXT_TRY(pairs.set(strings, order, parameters.simd, stop));
+            GPUTEXT_TRY(tiles.set(strings, order, parameters.simd, stop));
+        }
         if (parameters.metric == StringMetric::jaro_winkler)
             GPUTEXT_TRY(prefixes.set(strings, order, stop));
         return letters.set(strings, order, parameters.simd, stop);
@@ -156,7 +160,7 @@ private:
     template <class Count>
     void find_possible(const LengthGroup& group, const Count* counts, Count least, Count most,
                        double limit);
-    Status compare(NearestList& list, std::size_t& most);
+    Status compare(NearestList& list, std::size_t& most, bool exact);
 
     /// A group's items that have that many in common with the query.
     struct Level {
@@ -166,6 +170,14 @@ private:
 
         bool operator<(const Level& other) const { return bound > other.bound; }
     };
+
+    std::size_t edits_within(const LengthGroup& group, double limit) const;
+    std::size_t least_count(const LengthGroup& group, std::size_t edits) const;
+    template <class Count>
+    bool tiles_pay(const Level& level, const Count* counts, double limit);
+    template <class Count>
+    Status compare_tiles(const Level& level, const Count* counts, NearestList& list,
+                         std::size_t& most);
 
     const Search& search_;
     const StringIndex& index_;
@@ -179,6 +191,7 @@ private:
     std::vector<std::uint8_t> counts_;
     std::vector<std::uint32_t> wide_counts_;
     std::vector<FoundItem> possible_;  // places, with their bounds
+    std::size_t looks_ = 0;  // at bounds of items since tiles were found not to pay
     std::vector<Level> levels_;  // a heap, the least bound first
 };
 
@@ -237,14 +250,15 @@ void TileSearch::find_possible(const LengthGroup& group, const Count* counts, Co
                                Count most, double limit) {
     possible_.clear();
     each_between(counts, group.end - group.begin, least, most, [&](std::size_t at) {
+        ++looks_;
         const double bound = bound_at(group, counts[at], group.begin + at, limit);
         if (bound <= limit)
             possible_.push_back({bound, static_cast<std::uint32_t>(group.begin + at)});
     });
 }
 
-/// Compares at most so many of the possible items, and counts down.
-Status TileSearch::compare(NearestList& list, std::size_t& most) {
+/// Compares at most so many of the possible items, whose bounds may be exact, and counts down.
+Status TileSearch::compare(NearestList& list, std::size_t& most, bool exact) {
     const Stop stop = search_.execution.stop();
     if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<FoundItem>(), stop))
         return Status::cancelled();
@@ -254,9 +268,76 @@ Status TileSearch::compare(NearestList& list, std::size_t& most) {
         if (!search_.excluded.differ(number_, item)) continue;
         --most;
         double distance = possible.distance;
-        if (metric() != StringMetric::trigram)
+        if (!exact)
             GPUTEXT_TRY(distance_(search_.items[item], list.limit(), stop, distance));
         if (!std::isinf(distance)) GPUTEXT_TRY(list.add({distance, item}));
+    }
+    return {};
+}
+
+/// The most edits that the limit leaves of the group's items; no more than the longer length.
+std::size_t TileSearch::edits_within(const LengthGroup& group, double limit) const {
+    std::size_t edits = std::max(query_.size(), group.length);
+    while (edits > 0 && distance_of_counts(metric(), query_.size(), group.length,
+                                           static_cast<std::uint32_t>(edits)) > limit)
+        --edits;
+    return edits;
+}
+
+/// Items of the group with a lower count take more edits.
+std::size_t TileSearch::least_count(const LengthGroup& group, std::size_t edits) const {
+    const std::size_t common = std::max(query_.size(), group.length) - edits;
+    return common - std::min({common, letters_.excess(), group.excess});
+}
+
+/// Whether so many of the group's items with at most the level's count are possible that tiles take
+/// less than single ones. Where they do not, it looks again when as much was spent on single ones.
+template <class Count>
+bool TileSearch::tiles_pay(const Level& level, const Count* counts, double limit) {
+    constexpr std::size_t kEvery = 8;  // a sample
+    const LengthGroup& group = index_.order.groups()[level.group];
+    const std::size_t size = group.end - group.begin;
+    if (!counts_edits(metric()) || !index_.tiles.has(level.group) ||
+        looks_ < size / EditTiles::lanes || query_.empty() ||
+        query_.size() > EditTiles::longest || std::isinf(limit))
+        return false;
+    const std::size_t least = least_count(group, edits_within(group, limit));
+    std::size_t possible = 0;
+    for (std::size_t at = 0; at < size; at += kEvery)
+        possible += counts[at] >= least && counts[at] <= level.count;
+    // As measured: nanoseconds of a single one, and cells of tiles in a nanosecond
+    const bool pay =
+        possible * kEvery * (40 + 3 * group.length) * 50 >= size * query_.size() * group.length;
+    if (!pay) looks_ = 0;
+    return pay;
+}
+
+/// Compares all of the group's items that have at most the level's count.
+template <class Count>
+Status TileSearch::compare_tiles(const Level& level, const Count* counts, NearestList& list,
+                                 std::size_t& most) {
+    const LengthGroup& group = index_.order.groups()[level.group];
+    const std::size_t n = query_.size(), m = group.length, size = group.end - group.begin;
+    const std::vector<std::uint8_t> bytes = EditTiles::query(query_);
+    const bool exact = EditTiles::is_exact(bytes);
+    for (std::size_t begin = 0; begin < size; begin += EditTiles::lanes) {
+        if (search_.execution.stop_requested()) return Status::cancelled();
+        const std::size_t end = std::min(size, begin + EditTiles::lanes);
+        const std::size_t edits_left = edits_within(group, list.limit());
+        if (edits_left < std::max(n, m) - std::min(n, m)) return {};
+        if (largest(counts + begin, end - begin) < least_count(group, edits_left)) continue;
+        std::uint8_t edits[EditTiles::lanes];
+        index_.tiles.edits(bytes, level.group, m, begin / EditTiles::lanes, edits_left,
+                           metric() == StringMetric::osa, edits);
+        possible_.clear();
+        each_between(edits, end - begin, std::uint8_t{0}, static_cast<std::uint8_t>(edits_left),
+                     [&](std::size_t lane) {
+                         const std::size_t at = begin + lane;
+                         if (counts[at] > level.count) return;  // compared before
+                         possible_.push_back({distance_of_counts(metric(), n, m, edits[lane]),
+                                              static_cast<std::uint32_t>(group.begin + at)});
+                     });
+        GPUTEXT_TRY(compare(list, most, exact));
     }
     return {};
 }
@@ -267,6 +348,9 @@ template <class Count>
 Status TileSearch::select(const IndexBlock& groups, const Count* counts, NearestList& list,
                           std::size_t most) {
     const std::size_t first = index_.order.groups()[groups.first_group].begin;
+    // A few of the best ones are no reason to compare all of them.
+    const bool few = most != SIZE_MAX;
+    looks_ = 0;
     levels_.clear();
     for (std::size_t number = groups.first_group; number < groups.end_group; ++number) {
         const LengthGroup& group = index_.order.groups()[number];
@@ -280,13 +364,18 @@ Status TileSearch::select(const IndexBlock& groups, const Count* counts, Nearest
         const Level level = levels_.back();
         levels_.pop_back();
         const LengthGroup& group = index_.order.groups()[level.group];
+        const Count* const of_group = counts + (group.begin - first);
+        if (!few && tiles_pay(level, of_group, list.limit())) {
+            GPUTEXT_TRY(compare_tiles(level, of_group, list, most));
+            continue;
+        }
         // All counts at once, where that compares none in vain: the limit does not fall.
         std::size_t least = level.count;
         const bool all = search_.parameters.k == KnnParameters::all_items;
         while (all && least > 0 && bound(group, least - 1, group.excess) <= list.limit()) --least;
-        find_possible(group, counts + (group.begin - first), static_cast<Count>(least),
-                      static_cast<Count>(level.count), list.limit());
-        GPUTEXT_TRY(compare(list, most));
+        find_possible(group, of_group, static_cast<Count>(least), static_cast<Count>(level.count),
+                      list.limit());
+        GPUTEXT_TRY(compare(list, most, metric() == StringMetric::trigram));
         if (least == 0) continue;
         const double next = bound(group, least - 1, group.excess);
         if (next > list.limit()) continue;

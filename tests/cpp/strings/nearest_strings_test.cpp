@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
+#include "cpp/strings/detail/edit_tiles.hpp"
 #include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_strings.hpp"
@@ -22,6 +24,7 @@ using testing::kSanitized;
 using testing::name_of;
 using testing::name_of_simd;
 using testing::OnEachSimd;
+using testing::plain_edits;
 using testing::plain_string_distance;
 using testing::PlainNeighbors;
 using testing::RandomKeys;
@@ -180,6 +183,123 @@ TEST_P(NearestStringsOnEach, AreFoundThoughOneEditChangesManyPairs) {
             ASSERT_EQ(rows_of(*answer)[0],
                       rows_of(plain_nearest(parameters, query, 0, items, {}, {})))
                 << name_of(metric) << " within " << radius;
+        }
+}
+
+/// Strings of so many random symbols, of ASCII, beyond, or both.
+std::vector<String> random_strings(std::mt19937_64& generator, std::size_t count,
+                                   std::size_t shortest, std::size_t longest,
+                                   std::uint32_t alphabet) {
+    std::vector<String> strings(count);
+    for (String& string : strings) {
+        string.resize(shortest + generator() % (longest - shortest + 1));
+        for (std::uint32_t& symbol : string) {
+            const auto number = static_cast<std::uint32_t>(generator() % alphabet);
+            symbol = number < 26 ? 'a' + number : 0xe38080 + 7 * number;
+        }
+    }
+    return strings;
+}
+
+/// Where no item is near, most of them are compared, many at once.
+TEST_P(NearestStringsOnEach, AreFoundAmongManyThatAreFar) {
+    std::mt19937_64 generator(testing::seed());
+    SCOPED_TRACE("GPUTEXT_TEST_SEED=" + std::to_string(testing::seed()));
+    for (const std::uint32_t alphabet : {4u, 26u, 400u})
+        for (const std::size_t shortest : {6, 17, 90}) {
+            const std::size_t longest = shortest + 2, count = shortest == 90 ? 200 : 500;
+            const std::vector<String> items =
+                random_strings(generator, count, shortest, longest, alphabet);
+            std::vector<String> queries = random_strings(generator, 2, shortest, longest, alphabet);
+            queries.push_back(random_strings(generator, 1, shortest + 3, longest + 5, 26)[0]);
+            Keys excluded_queries(queries.size()), excluded_items(count);
+            for (Keys* keys : {&excluded_queries, &excluded_items})
+                for (std::uint32_t& key : *keys) key = static_cast<std::uint32_t>(generator() % 5);
+            const RowKeys excluded{excluded_queries, excluded_items};
+            const StringRows query_rows(queries), item_rows(items);
+            for (const StringMetric metric :
+                 {StringMetric::edit_rate, StringMetric::levenshtein, StringMetric::osa}) {
+                NearestStringsParameters parameters;
+                parameters.metric = metric;
+                parameters.k = 1 + generator() % 30;
+                parameters.simd = GetParam();
+                Execution execution(2);
+                const auto answer = nearest_strings(parameters, query_rows.view(), item_rows.view(),
+                                                    {}, excluded, execution);
+                ASSERT_TRUE(answer.ok()) << answer.status().message();
+                const auto found = rows_of(*answer);
+                for (std::size_t query = 0; query < queries.size(); ++query)
+                    ASSERT_EQ(found[query], rows_of(plain_nearest(parameters, queries[query], query,
+                                                                  items, {}, excluded)))
+                        << name_of(metric) << " of " << shortest << " symbols of " << alphabet;
+            }
+        }
+}
+
+/// Edits within all limits; where symbols beyond ASCII share a byte, there may seem to be fewer.
+TEST_P(NearestStringsOnEach, AreComparedInTilesAsOneByOne) {
+    std::mt19937_64 generator(testing::seed());
+    SCOPED_TRACE("GPUTEXT_TEST_SEED=" + std::to_string(testing::seed()));
+    for (const std::uint32_t alphabet : {2u, 26u, 400u})
+        for (std::size_t length = 1; length <= EditTiles::longest; length += 1 + length / 3) {
+            const std::vector<String> strings =
+                random_strings(generator, 100, length, length, alphabet);
+            const StringRows rows(strings);
+            Keys all(strings.size());
+            std::iota(all.begin(), all.end(), 0u);
+            LengthOrder order;
+            ASSERT_TRUE(order.set(rows.view(), all, {}).ok());
+            EditTiles tiles;
+            ASSERT_TRUE(tiles.set(rows.view(), order, GetParam(), {}).ok());
+            ASSERT_TRUE(tiles.has(0));
+            const std::size_t farthest = std::min(EditTiles::longest, length + 9);
+            const String query =
+                random_strings(generator, 1, std::max<std::size_t>(length, 9) - 8, farthest, alphabet)[0];
+            const auto bytes = EditTiles::query(query);
+            EXPECT_EQ(EditTiles::is_exact(bytes), std::ranges::max(query) < 128);
+            const std::size_t longer = std::max(length, query.size());
+            for (const bool transpositions : {false, true}) {
+                const std::size_t most =
+                    longer - generator() % (1 + std::min(length, query.size()));
+                for (std::size_t tile = 0; tile < 2; ++tile) {
+                    std::uint8_t found[EditTiles::lanes];
+                    tiles.edits(bytes, 0, length, tile, most, transpositions, found);
+                    for (std::size_t at = tile * EditTiles::lanes;
+                         at < std::min(all.size(), (tile + 1) * EditTiles::lanes); ++at) {
+                        const std::size_t edits = plain_edits(query, strings[at], transpositions);
+                        const std::size_t given = found[at % EditTiles::lanes];
+                        if (EditTiles::is_exact(bytes))
+                            ASSERT_EQ(given <= most ? given : most + 1, std::min(edits, most + 1));
+                        else
+                            ASSERT_LE(std::min(given, most + 1), std::min(edits, most + 1));
+                    }
+                }
+            }
+        }
+}
+
+/// Strings that begin with the query's end, whose edits go as far to the side as so many can
+TEST_P(NearestStringsOnEach, AreComparedInTilesAlongAllDiagonals) {
+    String query(26);
+    std::iota(query.begin(), query.end(), 'a');
+    std::vector<String> strings(EditTiles::lanes, query);
+    for (std::size_t i = 0; i < strings.size(); ++i)
+        std::ranges::rotate(strings[i], strings[i].begin() + static_cast<std::ptrdiff_t>(i % 26));
+    const StringRows rows(strings);
+    Keys all(strings.size());
+    std::iota(all.begin(), all.end(), 0u);
+    LengthOrder order;
+    ASSERT_TRUE(order.set(rows.view(), all, {}).ok());
+    EditTiles tiles;
+    ASSERT_TRUE(tiles.set(rows.view(), order, GetParam(), {}).ok());
+    for (const bool transpositions : {false, true})
+        for (std::size_t most = 0; most <= query.size(); ++most) {
+            std::uint8_t found[EditTiles::lanes];
+            tiles.edits(EditTiles::query(query), 0, query.size(), 0, most, transpositions, found);
+            for (std::size_t at = 0; at < all.size(); ++at)
+                ASSERT_EQ(std::min<std::size_t>(found[at], most + 1),
+                          std::min(plain_edits(query, strings[at], transpositions), most + 1))
+                    << at << " within " << most;
         }
 }
 

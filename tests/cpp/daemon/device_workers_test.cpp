@@ -103,13 +103,12 @@ protected:
             if (devices_[i].get() == &device) return i;
         return -1;
     }
-    /// Until all devices but so many have come; at once when they have been here.
-    void meet(std::size_t missing = 0) {
+    /// Until all devices have come; at once when they have been here.
+    void meet() {
         std::unique_lock lock(mutex_);
         ++here_;
         changed_.notify_all();
-        EXPECT_TRUE(
-            changed_.wait_for(lock, 20s, [&] { return here_ + missing >= devices_.size(); }));
+        EXPECT_TRUE(changed_.wait_for(lock, 20s, [&] { return here_ >= devices_.size(); }));
     }
     /// Until this is so, or 20 seconds.
     template <class Condition>
@@ -500,12 +499,28 @@ TEST_F(Workers, ShowTheDeviceThatGoesOn) {
     EXPECT_TRUE(job->status.ok());
 }
 
+/// Notes that it has been given a part, before a fault strikes there.
+class TriedDevice : public FakeDevice {
+public:
+    using FakeDevice::FakeDevice;
+
+    std::uint64_t free_memory() override {
+        tried = true;
+        return FakeDevice::free_memory();
+    }
+
+    std::atomic<bool> tried{false};
+};
+
 TEST_F(Workers, SufferTheFaultsOfTheirDevices) {
+    start<TriedDevice>(3);
     for (std::int32_t failing = 0; failing < 3; ++failing) {
-        here_ = 0;
+        std::atomic<bool>& tried = static_cast<TriedDevice&>(*devices_[failing]).tried;
+        tried = false;
         const auto job = submit(3,
                                 [&](std::size_t, Device&, Execution&) {
-                                    meet(1);  // nobody on the device that fails
+                                    // Else the others may do all parts before it wakes up.
+                                    await([&] { return tried.load(); });
                                     return Status();
                                 },
                                 -1, {{FaultPoint::in_job, FaultKind::device_error, 1, failing}});

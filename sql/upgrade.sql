@@ -10,3 +10,5 @@ SELECT count(*) = 0 AS missing FROM pg_available_extension_versions WHERE name =
 \i :test
 \set release 0.2.0
 \i :test
+\set release 0.3.0
+\i :test

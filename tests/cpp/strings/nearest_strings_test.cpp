@@ -284,7 +284,8 @@ TEST_P(NearestStringsOnEach, AreComparedInTilesAlongAllDiagonals) {
     std::iota(query.begin(), query.end(), 'a');
     std::vector<String> strings(EditTiles::lanes, query);
     for (std::size_t i = 0; i < strings.size(); ++i)
-        std::ranges::rotate(strings[i], strings[i].begin() + static_cast<std::ptrdiff_t>(i % 26));
+        std::rotate(strings[i].begin(), strings[i].begin() + static_cast<std::ptrdiff_t>(i % 26),
+                    strings[i].end());
     const StringRows rows(strings);
     Keys all(strings.size());
     std::iota(all.begin(), all.end(), 0u);

@@ -4,7 +4,7 @@
 // all tuples of the page. A session that has scanned a table notes the LSN of each page of the map,
 // and later reads the map alone: where the LSNs are the same, pages whose bit is set have the rows
 // that a scan has found there. For a million rows that is one page of the map. Pages whose bit is
-// not set are read again (table_changes.hpp).
+// not set are read again (rows_by_page.hpp).
 //
 // Why that is right. Let S be the snapshot of the scan, and t the time when the state of the table
 // is noted, while S is still active. Let S' be the snapshot of a later statement, and t' the time
@@ -33,8 +33,7 @@
 //      cut pages off and others have come in their place, the bits of these were cleared with them,
 //      and setting them changes the LSN. A table that has fewer pages is scanned.
 //   4. What S' sees on a page whose bit is not set at t' is read there, as a scan does it. Where
-//   the
-//      bit was not set at t, it is not set at t' either, as setting it changes the LSN.
+//      the bit was not set at t, it is not set at t' either, as setting it changes the LSN.
 //   5. All commands that give the table other files (VACUUM FULL, CLUSTER, TRUNCATE, SET TABLESPACE
 //      and those that rewrite it) and all that change its definition (columns, types, defaults,
 //      which rows of old may lack) send the table's invalidation message, by which the session

@@ -85,6 +85,8 @@ public:
     std::uint64_t linked() const { return linked_; }
     std::uint64_t to_link() const { return to_link_; }
 
+    /// The levels of its elements are there after begin().
+    HnswGraphView graph() const { return graph_.view(); }
     HnswGraph take() { return std::move(graph_); }
 
 private:

@@ -163,17 +163,22 @@ bool searches_on_device(const Vectors& values) {
     return has_device_for({values.rows, bytes, knn_cpu_seconds(values, before, cpu_threads())});
 }
 
-/// Makes the graph of the elements, on a device where that is faster.
-HnswGraph* make_graph(const HnswParameters& parameters, const TableElements& elements,
-                      TimeSplit& times, MemoryContext context) {
+/// Begins the graph of the elements: their levels.
+HnswBuilder* begin_graph(const HnswParameters& parameters, const TableElements& elements,
+                         MemoryContext context) {
     auto* const builder =
         make_owned<HnswBuilder>(context, parameters, elements.values(), elements.copy_of());
     run_threaded([builder](Execution& execution) { return builder->begin(execution); });
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
                                  static_cast<int64>(builder->to_link()));
+    return builder;
+}
+
+/// Links the elements, on a device where that is faster.
+HnswGraph* make_graph(HnswBuilder* builder, const TableElements& elements, TimeSplit& times,
+                      MemoryContext context) {
     const MemoryContext of_layer =
         AllocSetContextCreate(context, "gputext layer of an index", ALLOCSET_DEFAULT_SIZES);
-    times.lap("levels drawn");
     while (builder->has_layer()) {
         TimeSplit unused;  // of layers above, which have few elements
         TimeSplit& of_layer_times = builder->layer_is_lowest() ? times : unused;
@@ -223,9 +228,7 @@ unsigned wanted_processes(Relation table, Relation index, const IndexInfo* info)
     return 1 + static_cast<unsigned>(std::max(0, wanted_build_workers(table, index, info)));
 }
 
-HnswParameters parameters_of(const IndexKind& kind, const TableElements& elements,
-                             std::size_t memory) {
-    const bool on_device = searches_on_device(elements.values());
+HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, bool on_device) {
     HnswParameters parameters;
     parameters.m = kind.m;
     parameters.links.candidates =
@@ -239,6 +242,12 @@ HnswParameters parameters_of(const IndexKind& kind, const TableElements& element
         std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
     parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
     return parameters;
+}
+
+/// For the log: what all processes did, one after the other.
+const char* text_of(const WriteTimes& times, const char* when) {
+    return psprintf("%s %u pages: filling %.1f, logging %.1f, writing %.1f", when, times.pages,
+                    times.filling, times.logging, times.writing);
 }
 
 IndexBuildResult* result_of(const BuildCounts& counts) {
@@ -354,19 +363,24 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     if (reason.given()) return leave_after(context, outside, index, reason);
 
     begin_phase(kLinking);
-    const HnswGraph* const graph =
-        make_graph(parameters_of(kind, *elements, memory), *elements, times, context);
-    begin_phase(kWriting);
-    const Elements all{graph->view(), kind.ef_construction, elements->values(),
-                       elements->first_rows(), elements->rows()};
+    const bool on_device = searches_on_device(elements->values());
+    HnswBuilder* const builder =
+        begin_graph(parameters_of(kind, memory, on_device), *elements, context);
+    times.lap("levels drawn");
+    Elements all{builder->graph(), kind.ef_construction, elements->values(), elements->first_rows(),
+                 elements->rows()};
     const VectorFiles values = elements->files();
-    const PageTimes written = write_pages(
-        index, all, {static_cast<int>(files.processes) - 1, values.elements, info->ii_Concurrent});
-    times.lap("pages written",
-              psprintf("placing %.1f, sharing %.1f; in this process %u pages: filling %.1f, "
-                       "logging %.1f, writing %.1f",
-                       written.placing, written.sharing, written.pages, written.filling,
-                       written.logging, written.writing));
+    BegunPages* const pages = begin_pages(
+        index, all,
+        {static_cast<int>(files.processes) - 1, values.elements, info->ii_Concurrent, on_device});
+    times.lap("pages begun");
+    const HnswGraph* const graph = make_graph(builder, *elements, times, context);
+    all.graph = graph->view();
+    begin_phase(kWriting);
+    const PageTimes written = end_pages(pages, all.graph);
+    times.lap("pages written", psprintf("placing %.1f, sharing %.1f; %s; %s", written.placing,
+                                        written.sharing, text_of(written.before_links, "before"),
+                                        text_of(written.with_links, "then")));
     if (count > 0) let_pgvector_search(table, index, kind, all);
     times.lap("searched by pgvector");
     times.report("build_hnsw");

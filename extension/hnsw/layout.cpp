@@ -89,11 +89,13 @@ void add_element(Page page, std::size_t element, const Elements& elements, const
     std::memcpy(header + 1, elements.values.row_bytes(element), size - sizeof *header);
 }
 
-void add_neighbors(Page page, std::size_t element, const Elements& elements, const Layout& layout) {
+void add_neighbors(Page page, std::size_t element, const Elements& elements, const Layout& layout,
+                   Links links) {
     const HnswGraphView& graph = elements.graph;
     const unsigned level = graph.level(element);
     auto* const tuple =
         reinterpret_cast<NeighborTuple*>(add_tuple(page, layout.sizes.neighbors(level)));
+    if (links == Links::unknown) return;
     tuple->type = kNeighborTuple;
     tuple->version = kFirstVersion;
     tuple->count = static_cast<std::uint16_t>(neighbor_places(graph.m(), level));
@@ -111,14 +113,14 @@ void add_neighbors(Page page, std::size_t element, const Elements& elements, con
 }  // namespace
 
 std::size_t fill_page(Page page, BlockNumber block, std::size_t first, const Elements& elements,
-                      const Layout& layout) {
+                      const Layout& layout, Links links) {
     const HnswGraphView& graph = elements.graph;
     initialize_page(page, block + 1 < layout.blocks ? block + 1 : InvalidBlockNumber);
     if (first > 0) {
         const ItemPointerData before =
             layout.sizes.neighbors_behind(layout.places[first - 1], graph.level(first - 1));
         if (ItemPointerGetBlockNumberNoCheck(&before) == block)
-            add_neighbors(page, first - 1, elements, layout);
+            add_neighbors(page, first - 1, elements, layout, links);
     }
     std::size_t element = first;
     for (; element < graph.size() &&
@@ -126,7 +128,7 @@ std::size_t fill_page(Page page, BlockNumber block, std::size_t first, const Ele
          ++element) {
         add_element(page, element, elements, layout);
         if (layout.sizes.side_by_side(graph.level(element)))
-            add_neighbors(page, element, elements, layout);
+            add_neighbors(page, element, elements, layout, links);
     }
     return element;
 }
@@ -149,6 +151,23 @@ void fill_meta_page(Page page, const Elements& elements, const Layout& layout) {
     made->insert_page = layout.blocks - 1;
     reinterpret_cast<PageHeader>(page)->pd_lower =
         static_cast<LocationIndex>(reinterpret_cast<char*>(made + 1) - page);
+}
+
+// ---- Changes ----
+
+std::size_t write_changes(Page page, char* to) {
+    char* end = to;
+    for (OffsetNumber item = FirstOffsetNumber; item <= PageGetMaxOffsetNumber(page); ++item) {
+        const ItemId id = PageGetItemId(page, item);
+        const char* const tuple = PageGetItem(page, id);
+        if (static_cast<std::uint8_t>(*tuple) != kNeighborTuple) continue;
+        const OffsetNumber change[2] = {static_cast<OffsetNumber>(ItemIdGetOffset(id)),
+                                        static_cast<OffsetNumber>(ItemIdGetLength(id))};
+        std::memcpy(end, change, sizeof change);
+        std::memcpy(end + sizeof change, tuple, change[1]);
+        end += sizeof change + change[1];
+    }
+    return static_cast<std::size_t>(end - to);
 }
 
 }  // namespace gputext::hnsw

@@ -78,11 +78,22 @@ struct Layout {
     BlockNumber blocks;
 };
 
+/// Whether the links of the graph are there. Until they are, a neighbor tuple is all zeros.
+enum class Links : bool { unknown, known };
+
 /// Fills a page of BLCKSZ bytes, whatever is there. `first` is the first element that lies on the
 /// block or behind it; returns that of the next block. O(its neighbors). Each page by itself: any
 /// number of threads or processes may do so for different blocks.
 std::size_t fill_page(Page page, BlockNumber block, std::size_t first, const Elements& elements,
-                      const Layout& layout);
+                      const Layout& layout, Links links);
 void fill_meta_page(Page page, const Elements& elements, const Layout& layout);
+
+/// What the links change of a page, at most.
+inline constexpr std::size_t kMostChanges = 2 * BLCKSZ;
+
+/// Writes what a page of elements has that it had not before the links were there, as generic WAL
+/// records have changes: of each the place in the page, the length, and the bytes. Returns the
+/// size; 0 where there is no neighbor tuple.
+std::size_t write_changes(Page page, char* to);
 
 }  // namespace gputext::hnsw

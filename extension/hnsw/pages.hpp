@@ -15,12 +15,18 @@ extern "C" {
 
 namespace gputext::hnsw {
 
-/// What writing pages took, in milliseconds.
-struct PageTimes {
-    double placing = 0, sharing = 0;
-    // Of the session, without its workers
+/// What processes did with pages, and how long, all processes together: milliseconds.
+struct WriteTimes {
     BlockNumber pages = 0;
     double filling = 0, logging = 0, writing = 0;
+
+    void add(const WriteTimes& other);
+};
+
+/// What writing the pages of an index took.
+struct PageTimes {
+    double placing = 0, sharing = 0;  // milliseconds
+    WriteTimes before_links, with_links;
 };
 
 /// Parallel workers that may write pages, too.
@@ -28,15 +34,25 @@ struct PageWorkers {
     int most = 0;
     FileParts values;         // of the elements, which workers read
     bool concurrent = false;  // IndexInfo::ii_Concurrent
+    /// Whether they begin before the links are known: where these are found elsewhere, and soon.
+    bool early = false;
 };
 
-/// Writes all pages of an index that has none, and logs them if the index is logged. The same
-/// elements give the same bytes, but for the places in WAL that logged pages have. The pages do not
-/// go through shared buffers, and are written once, but for the last one of each segment. Requires
-/// that no other session uses the index; allocates 6 bytes an element, and where there are workers
-/// the bytes of all but the values. Reports the rows of the pages written, of all rows, as progress
-/// of CREATE INDEX. Errors: values too large for a page; more pages than an index may have;
-/// whatever extending the index raises, such as that the disk is full.
-PageTimes write_pages(Relation index, const Elements& elements, const PageWorkers& workers);
+/// The pages of an index, between begin_pages() and end_pages().
+struct BegunPages;
+
+/// Begins to write the pages of an index that has none. The links of the graph need not be known
+/// yet; all else is. Requires that no other session uses the index. Allocates in the current memory
+/// context: 6 bytes an element, and where there are workers the bytes of all but the values. The
+/// session may be in parallel mode from then on. Errors: values too large for a page; more pages
+/// than an index may have; whatever extending the index raises, such as that the disk is full.
+BegunPages* begin_pages(Relation index, const Elements& elements, const PageWorkers& workers);
+
+/// Writes all pages, and logs them if the index is logged. `graph` is that of the elements, with
+/// its links. The same elements give the same bytes, but for the places in WAL that logged pages
+/// have. The pages do not go through shared buffers. They are written once, but for the last one of
+/// each segment and those that workers have written before the links were known. Reports the rows
+/// of the pages written, of all rows, as progress of CREATE INDEX.
+PageTimes end_pages(BegunPages* begun, const HnswGraphView& graph);
 
 }  // namespace gputext::hnsw

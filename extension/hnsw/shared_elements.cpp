@@ -44,6 +44,14 @@ Status map_files(const SharedElements& shared, const int* files, const PartsShap
     return {};
 }
 
+/// Takes an array of so many numbers that begins there, and moves the begin behind it.
+template <class T>
+void take(const MappedFile& file, std::size_t& begin, std::span<const T>& array,
+          std::size_t numbers) {
+    array = file.array<T>(begin, numbers);
+    begin += numbers * sizeof(T);
+}
+
 }  // namespace
 
 // The arrays, those of the largest numbers first: each begins where its numbers may.
@@ -51,8 +59,6 @@ Status map_files(const SharedElements& shared, const int* files, const PartsShap
 Status FiledElements::set(const Elements& elements, const Layout& layout, const FileParts& values,
                           Execution& execution) {
     const HnswGraphView& graph = elements.graph;
-    GPUTEXT_TRY(append(file_, graph.upper_begins(), execution));
-    GPUTEXT_TRY(append(file_, graph.links(), execution));
     GPUTEXT_TRY(append(file_, elements.first_rows, execution));
     GPUTEXT_TRY(append(file_, elements.rows, execution));
     GPUTEXT_TRY(append(file_, layout.places, execution));
@@ -69,9 +75,17 @@ Status FiledElements::set(const Elements& elements, const Layout& layout, const 
     shared_.entry = graph.entry();
     shared_.elements = graph.size();
     shared_.rows = elements.rows.size();
-    shared_.links = graph.links().size();
     shared_.sizes = layout.sizes;
     shared_.blocks = layout.blocks;
+    return {};
+}
+
+Status FiledElements::set_links(const HnswGraphView& graph, Execution& execution) {
+    GPUTEXT_TRY(append(links_file_, graph.upper_begins(), execution));
+    GPUTEXT_TRY(append(links_file_, graph.links(), execution));
+    GPUTEXT_TRY(links_file_.seal());
+    shared_.links_file = links_file_.descriptor();
+    shared_.links = graph.links().size();
     return {};
 }
 
@@ -84,29 +98,34 @@ Status MappedElements::map(const SharedElements& shared) {
     GPUTEXT_TRY(map_files(shared, shared.value_files, shared.value_parts,
                           count * shared.dimensions * gputext::element_size(shared.type), values_));
     values.elements = values_.bytes().data();
-    const std::size_t size = count * (sizeof(std::uint64_t) + sizeof(std::uint32_t) +
-                                      sizeof(ItemPointerData) + sizeof(std::uint8_t)) +
-                             shared.links * sizeof(std::uint32_t) + sizeof(std::uint32_t) +
-                             shared.rows * sizeof(ItemPointerData);
+    const std::size_t size =
+        count * (sizeof(std::uint32_t) + sizeof(ItemPointerData) + sizeof(std::uint8_t)) +
+        sizeof(std::uint32_t) + shared.rows * sizeof(ItemPointerData);
     GPUTEXT_TRY(map_files(shared, &shared.file, PartsShape(), size, file_));
     std::size_t begin = 0;
-    const auto take = [&]<class T>(std::span<const T>& array, std::size_t numbers) {
-        array = file_.array<T>(begin, numbers);
-        begin += numbers * sizeof(T);
-    };
-    std::span<const std::uint64_t> upper_begins;
-    std::span<const std::uint32_t> links;
     std::span<const std::uint8_t> levels;
-    take(upper_begins, count);
-    take(links, shared.links);
-    take(elements_.first_rows, count + 1);
-    take(elements_.rows, shared.rows);
-    take(layout_.places, count);
-    take(levels, count);
-    elements_.graph = {shared.m, shared.entry, levels, upper_begins, links};
+    take(file_, begin, elements_.first_rows, count + 1);
+    take(file_, begin, elements_.rows, shared.rows);
+    take(file_, begin, layout_.places, count);
+    take(file_, begin, levels, count);
+    elements_.graph = {shared.m, shared.entry, levels, {}, {}};
     elements_.ef_construction = shared.ef_construction;
     layout_.sizes = shared.sizes;
     layout_.blocks = shared.blocks;
+    return {};
+}
+
+Status MappedElements::map_links(const SharedElements& shared) {
+    const std::size_t count = shared.elements;
+    GPUTEXT_TRY(map_files(shared, &shared.links_file, PartsShape(),
+                          count * sizeof(std::uint64_t) + shared.links * sizeof(std::uint32_t),
+                          links_file_));
+    std::size_t begin = 0;
+    std::span<const std::uint64_t> upper_begins;
+    std::span<const std::uint32_t> links;
+    take(links_file_, begin, upper_begins, count);
+    take(links_file_, begin, links, shared.links);
+    elements_.graph = {shared.m, shared.entry, elements_.graph.levels(), upper_begins, links};
     return {};
 }
 

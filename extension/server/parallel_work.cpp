@@ -1,7 +1,6 @@
 #include "extension/server/parallel_work.hpp"
 
 extern "C" {
-#include "access/parallel.h"
 #include "access/xact.h"
 #include "storage/fd.h"
 }
@@ -49,6 +48,10 @@ void run_parallel_work(const ParallelWork& work, unsigned workers) {
         work.function(work.shared, 0);
         return;
     }
+    end_parallel_work(begin_parallel_work(work, workers));
+}
+
+BegunWork begin_parallel_work(const ParallelWork& work, unsigned workers) {
     EnterParallelMode();
     ParallelContext* const context =
         CreateParallelContext(library_path(), work.entry, static_cast<int>(workers));
@@ -61,10 +64,14 @@ void run_parallel_work(const ParallelWork& work, unsigned workers) {
     LaunchParallelWorkers(context);
     ereport(DEBUG1, (errmsg("%s in %d of %d parallel workers", work.what,
                             context->nworkers_launched, static_cast<int>(workers))));
-    work.function(shared, 0);
-    WaitForParallelWorkersToFinish(context);
-    std::memcpy(work.shared, shared, work.size);
-    DestroyParallelContext(context);
+    return {work, context, shared};
+}
+
+void end_parallel_work(const BegunWork& begun) {
+    begun.work.function(begun.shared, 0);
+    WaitForParallelWorkersToFinish(begun.context);
+    std::memcpy(begun.work.shared, begun.shared, begun.work.size);
+    DestroyParallelContext(begun.context);
     ExitParallelMode();
 }
 

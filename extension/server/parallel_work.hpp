@@ -14,6 +14,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/parallel.h"
 #include "port/atomics.h"
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
@@ -53,6 +54,18 @@ unsigned wanted_workers(double seconds);
 /// Does the work in this session and at most so many workers. Returns when it is done. The server
 /// may be in parallel mode meanwhile, so the work must not write to tables.
 void run_parallel_work(const ParallelWork& work, unsigned workers);
+
+/// Work that workers have begun, while the session does something else.
+struct BegunWork {
+    ParallelWork work;
+    ParallelContext* context;
+    void* shared;  // what the workers see
+};
+
+/// Starts at most so many workers, at least one. The session is in parallel mode from then on.
+BegunWork begin_parallel_work(const ParallelWork& work, unsigned workers);
+/// Does in this session what is left, and waits for the workers.
+void end_parallel_work(const BegunWork& begun);
 
 /// Notes that there is something wrong with the row: `first_fault` is the first such row in the
 /// end.

@@ -30,11 +30,13 @@ const char* const kWalk =
 
 constexpr const char* kDatabase = "hnsw";
 
-class HnswBuild : public ::testing::Test {
+/// By the device that computes the graph. On one, workers write pages before the links are known.
+class HnswBuild : public ::testing::TestWithParam<const char*> {
 protected:
     static void TearDownTestSuite() { server_.reset(); }
 
     void SetUp() override {
+        device_ = GetParam();
         try {
             if (server_ == nullptr) make_server();
             if (without_ != nullptr) GTEST_SKIP() << without_;
@@ -60,11 +62,20 @@ protected:
         explicit Builder(const PrivateServer& to = server()) : Session(to.connection(kDatabase)) {
             rows("LOAD 'gputext'");
             rows("SET gputext.build_hnsw = on");
+            rows(std::string("SET gputext.device = ") + device_);
         }
     };
 
     static std::string facts(Session& session, const std::string& index = "items_index") {
         return session.table("SELECT * FROM hnsw_walk('" + index + "')");
+    }
+
+    /// All but places in WAL and checksums, of an index that nobody has changed.
+    static std::string bytes_of_index(Session& session) {
+        return session.value(
+            "SELECT md5(string_agg(substr(file, page * 8192 + 11, 8182), '' ORDER BY page)) FROM "
+            "pg_read_binary_file(pg_relation_filepath('items_index')) AS file, "
+            "generate_series(0, length(file) / 8192 - 1) AS page");
     }
 
     /// The index is there and the same as ever, and finds what is near.
@@ -162,11 +173,11 @@ private:
         session.rows("SELECT setseed(0.5)");
         session.rows(
             "CREATE FUNCTION random_vector(i integer) RETURNS vector LANGUAGE sql AS "
-            "'SELECT array_agg(random() - 0.5)::vector FROM generate_series(1, 24) "
+            "'SELECT array_agg(random() - 0.5)::vector FROM generate_series(1, 100) "
             "WHERE i IS NOT NULL'");
         // Some values come more than once.
         session.rows(
-            "CREATE TABLE pool AS SELECT i AS id, random_vector(i)::vector(24) AS v, 0 AS seen "
+            "CREATE TABLE pool AS SELECT i AS id, random_vector(i)::vector(100) AS v, 0 AS seen "
             "FROM "
             "generate_series(1, 2900) AS i");
         session.rows("INSERT INTO pool SELECT id + 2900, v, 0 FROM pool WHERE id <= 100");
@@ -184,12 +195,60 @@ private:
 
     static inline std::unique_ptr<PrivateServer> server_;
     static inline const char* without_ = nullptr;
+    static inline const char* device_ = nullptr;
     /// What a walk through the index says, which is the same after each build by gputext.
     static inline std::string facts_;
 };
 
+// Pages that were written before the links were known have what the links have changed.
+TEST_P(HnswBuild, WritesPagesWhileADeviceFindsLinks) {
+    Builder session;
+    session.rows("SET gputext.inject_fault = 'in_job:slow:500'");
+    session.rows("SET log_min_messages = debug1");
+    session.rows(kBuild);
+    session.rows("RESET log_min_messages");
+    const std::string log = server().log(), before = "; before ";
+    const std::size_t said = log.rfind(before);
+    ASSERT_NE(said, std::string::npos);
+    const int early = std::stoi(log.substr(said + before.size()));
+    const int pages = std::stoi(session.value("SELECT pages FROM hnsw_walk('items_index')"));
+    EXPECT_EQ(early, std::string(GetParam()) == "gpu" ? pages : 0);
+    expect_whole(session);
+    const std::string bytes = bytes_of_index(session);
+    session.rows("SET gputext.device = cpu");
+    session.rows("REINDEX INDEX items_index");
+    EXPECT_EQ(bytes_of_index(session), bytes);
+}
+
+// After a checkpoint since they were written, they are logged as a whole: the machine may end while
+// they are written again.
+TEST_P(HnswBuild, IsThereAfterACheckpointBeforeLinksAndTornPages) {
+    if (std::string(GetParam()) == "cpu") GTEST_SKIP() << "pages are written once";
+    fs::path file = server().data();
+    {
+        Builder session, other;
+        session.rows("SET gputext.inject_fault = 'in_job:slow:1000'");
+        Running running(session, kBuild);
+        std::this_thread::sleep_for(500ms);
+        other.rows("CHECKPOINT");
+        ASSERT_EQ(running.wait(), "ok");
+        file /= session.value("SELECT pg_relation_filepath('items_index')");
+    }
+    server().signal_server(SIGQUIT);
+    ASSERT_TRUE(server().ended());
+    // The meta page has no links.
+    const auto size = fs::file_size(file);
+    fs::resize_file(file, 8192);
+    fs::resize_file(file, size);
+    server().start();
+    Builder session;
+    expect_whole(session);
+    expect_goes_on(session);
+    expect_no_crash(server().log());
+}
+
 // All of it comes from WAL, as where the machine ends before its file is on disk.
-TEST_F(HnswBuild, IsThereAfterAnImmediateStop) {
+TEST_P(HnswBuild, IsThereAfterAnImmediateStop) {
     for (const char* how : {"", "CONCURRENTLY "}) {
         fs::path file = server().data();
         {
@@ -213,7 +272,7 @@ TEST_F(HnswBuild, IsThereAfterAnImmediateStop) {
 }
 
 // What is written before a checkpoint is not logged again after it.
-TEST_F(HnswBuild, IsThereAfterCheckpointsBesideIt) {
+TEST_P(HnswBuild, IsThereAfterCheckpointsBesideIt) {
     std::atomic<bool> done{false};
     std::thread checkpoints([&] {
         try {
@@ -241,7 +300,7 @@ TEST_F(HnswBuild, IsThereAfterCheckpointsBesideIt) {
     expect_no_crash(server().log());
 }
 
-TEST_F(HnswBuild, LetsCheckpointsBeginWhileItsTransactionGoesOn) {
+TEST_P(HnswBuild, LetsCheckpointsBeginWhileItsTransactionGoesOn) {
     Builder session;
     session.rows("BEGIN");
     session.rows(kBuild);
@@ -249,7 +308,7 @@ TEST_F(HnswBuild, LetsCheckpointsBeginWhileItsTransactionGoesOn) {
     session.rows("COMMIT");
 }
 
-TEST_F(HnswBuild, ThatIsKilledLeavesNoIndex) {
+TEST_P(HnswBuild, ThatIsKilledLeavesNoIndex) {
     Dice dice(testing::seed());
     const auto build = time_of_build();
     for (std::size_t i = 0; i < 2 * rounds_of_each() && !HasFailure(); ++i) {
@@ -278,7 +337,7 @@ TEST_F(HnswBuild, ThatIsKilledLeavesNoIndex) {
     }
 }
 
-TEST_F(HnswBuild, ThatIsCancelledLeavesWhatWasThere) {
+TEST_P(HnswBuild, ThatIsCancelledLeavesWhatWasThere) {
     Dice dice(testing::seed());
     const auto build = time_of_build();
     Builder session;
@@ -329,8 +388,8 @@ TEST_F(HnswBuild, ThatIsCancelledLeavesWhatWasThere) {
 }
 
 // Updates of a column that is in no index leave rows where the index does not point to.
-TEST_F(HnswBuild, HasWhatOthersChangeMeanwhile) {
-    Builder().rows("CREATE SEQUENCE ids START 100000");
+TEST_P(HnswBuild, HasWhatOthersChangeMeanwhile) {
+    Builder().rows("CREATE SEQUENCE IF NOT EXISTS ids START 100000");
     std::atomic<bool> done{false};
     std::vector<std::thread> writers;
     for (int number = 0; number < 2; ++number)
@@ -390,7 +449,7 @@ TEST_F(HnswBuild, HasWhatOthersChangeMeanwhile) {
     expect_no_crash(server().log());
 }
 
-TEST_F(HnswBuild, IsOnAStandbyAndThereAfterItsPromotion) {
+TEST_P(HnswBuild, IsOnAStandbyAndThereAfterItsPromotion) {
     const auto standby = PrivateServer::standby_of(server());
     standby->start();
     Builder writer, reader(*standby);
@@ -420,7 +479,7 @@ TEST_F(HnswBuild, IsOnAStandbyAndThereAfterItsPromotion) {
     expect_no_crash(standby->log());
 }
 
-TEST_F(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
+TEST_P(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
     {
         Builder session;
         session.rows("CHECKPOINT");
@@ -429,7 +488,8 @@ TEST_F(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
         session.rows("ALTER TABLE items SET (parallel_workers = 2)");
         // So that each worker has read some rows before another one is done
         session.rows(
-            "CREATE FUNCTION slowly(v vector) RETURNS vector IMMUTABLE STRICT PARALLEL SAFE "
+            "CREATE OR REPLACE FUNCTION slowly(v vector) RETURNS vector IMMUTABLE STRICT PARALLEL "
+            "SAFE "
             "LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN v; END'");
         std::set<std::string> files, of_slow;
         for (const int processes : {1, 2, 3}) {
@@ -438,7 +498,7 @@ TEST_F(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
             session.rows("DROP INDEX IF EXISTS items_index, slow_index");
             session.rows(kBuild);
             session.rows(
-                "CREATE INDEX slow_index ON items USING hnsw ((slowly(v)::vector(24)) "
+                "CREATE INDEX slow_index ON items USING hnsw ((slowly(v)::vector(100)) "
                 "vector_l2_ops) WHERE id <= 1000");
             expect_whole(session);
             session.rows("CHECKPOINT");
@@ -483,7 +543,7 @@ private:
     bool mounted_;
 };
 
-TEST_F(HnswBuild, ThatFindsTheDiskFullLeavesNoIndex) {
+TEST_P(HnswBuild, ThatFindsTheDiskFullLeavesNoIndex) {
     const fs::path place = server().root() / "small";
     const SmallDisk disk(place, server().data());
     if (!disk.mounted()) GTEST_SKIP() << "no right to mount a file system";
@@ -513,7 +573,7 @@ TEST_F(HnswBuild, ThatFindsTheDiskFullLeavesNoIndex) {
 
 // With the least WAL, what such a transaction writes is not logged but written at its end. Last, as
 // the server stays so.
-TEST_F(HnswBuild, OfATransactionThatWroteNoWalIsThereAfterAnImmediateStop) {
+TEST_P(HnswBuild, OfATransactionThatWroteNoWalIsThereAfterAnImmediateStop) {
     server().configure("wal_level = minimal\nmax_wal_senders = 0\n");
     stop(SIGINT);
     // The file is synchronized, or logged after all.
@@ -538,6 +598,9 @@ TEST_F(HnswBuild, OfATransactionThatWroteNoWalIsThereAfterAnImmediateStop) {
     }
     expect_no_crash(server().log());
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, HnswBuild, ::testing::Values("cpu", "gpu"),
+                         [](const auto& each) { return std::string(each.param); });
 
 }  // namespace
 }  // namespace gputext::live

@@ -105,7 +105,8 @@ PGDLLEXPORT Datum gputext_hnsw_write(PG_FUNCTION_ARGS) {
 
     RelationTruncate(index, 0);
     const double begin = processor_seconds();
-    write_pages(index, {made->graph.view(), 64, values, made->first_rows, made->rows}, {});
+    const HnswGraphView graph = made->graph.view();
+    end_pages(begin_pages(index, {graph, 64, values, made->first_rows, made->rows}, {}), graph);
     if (RelationNeedsWAL(index)) XLogFlush(GetXLogInsertRecPtr());
     const double seconds = processor_seconds() - begin;
     index_close(index, NoLock);

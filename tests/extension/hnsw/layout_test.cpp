@@ -175,14 +175,13 @@ struct Index {
     }
 
     /// All pages, filled over memory that had these bytes.
-    std::vector<PGAlignedBlock> pages(int before) const {
+    std::vector<PGAlignedBlock> pages(int before, Links links = Links::known) const {
         std::vector<PGAlignedBlock> filled(layout.blocks);
         std::memset(filled.data(), before, filled.size() * BLCKSZ);
         fill_meta_page(filled[0].data, elements, layout);
         std::size_t element = 0;
-        for (BlockNumber block = 1; block < layout.blocks; ++block) {
-            element = fill_page(filled[block].data, block, element, elements, layout);
-        }
+        for (BlockNumber block = 1; block < layout.blocks; ++block)
+            element = fill_page(filled[block].data, block, element, elements, layout, links);
         EXPECT_EQ(element, graph.size());
         return filled;
     }
@@ -243,7 +242,33 @@ void expect_element(const Index& index, std::vector<PGAlignedBlock>& pages, std:
     }
 }
 
+/// The changes make a page that was filled without links the one with them.
+void expect_changes(const Index& index) {
+    std::vector<PGAlignedBlock> known = index.pages(0xab),
+                                unknown = index.pages(0xab, Links::unknown);
+    std::vector<char> changes(kMostChanges);
+    for (BlockNumber block = kFirstElementBlock; block < known.size(); ++block) {
+        const Page page = unknown[block].data;
+        bool has_neighbors = false;
+        for (OffsetNumber item = 1; item <= PageGetMaxOffsetNumber(page); ++item)
+            has_neighbors |= *PageGetItem(page, PageGetItemId(page, item)) == 0;
+        const std::size_t size = write_changes(known[block].data, changes.data());
+        EXPECT_EQ(size > 0, has_neighbors);
+        ASSERT_LE(size, changes.size());
+        for (std::size_t at = 0; at < size;) {
+            OffsetNumber change[2];
+            std::memcpy(change, &changes[at], sizeof change);
+            at += sizeof change;
+            ASSERT_LE(change[0] + change[1], BLCKSZ);
+            std::memcpy(page + change[0], &changes[at], change[1]);
+            at += change[1];
+        }
+    }
+    EXPECT_EQ(std::memcmp(known.data(), unknown.data(), known.size() * BLCKSZ), 0);
+}
+
 void expect_pages(Index& index) {
+    expect_changes(index);
     std::vector<PGAlignedBlock> pages = index.pages(0xab), again = index.pages(0xcd);
     ASSERT_EQ(std::memcmp(pages.data(), again.data(), pages.size() * BLCKSZ), 0);
 

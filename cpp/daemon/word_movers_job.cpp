@@ -35,7 +35,7 @@ public:
         GPUTEXT_TRY(map_next(files, pairs, Trust::sealed, totals_, pairs_.totals));
         GPUTEXT_TRY(
             map_next(files, request_.masses, Trust::sealed_or_disk, masses_, pairs_.masses));
-        return check_text_pairs(pairs_, request_.vectors.rows, execution.stop());
+        return check_text_pairs(pairs_, request_.vectors.rows, execution);
     }
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         scores_.resize(pairs_.size());

@@ -255,30 +255,43 @@ std::uint32_t append_masses(std::span<std::uint32_t> first_tokens,
     return total;
 }
 
-Status check_text_pairs(const TextPairs& pairs, std::size_t words, Stop stop) {
+namespace {
+
+/// Of one of the pairs
+Status check_text_pair(const TextPairs& pairs, std::size_t pair, std::size_t words) {
+    std::uint64_t sums[2] = {};
+    for (unsigned which = 0; which < 2; ++which) {
+        const std::uint64_t begin = pairs.begins[2 * pair + which];
+        const std::uint64_t end = pairs.begins[2 * pair + which + 1];
+        if (end < begin || end > pairs.masses.size() || end - begin > kMostPairTokens)
+            return broken_pair("a text outside its pair");
+        const auto side = pairs.masses.subspan(begin, end - begin);
+        for (std::size_t i = 0; i < side.size(); ++i) {
+            if (side[i].word >= words || side[i].mass == 0 ||
+                (i > 0 && side[i].word <= side[i - 1].word))
+                return broken_pair("a word that its pair cannot have");
+            sums[which] += side[i].mass;
+        }
+    }
+    if (sums[0] != sums[1] || sums[0] > pairs.totals[pair])
+        return broken_pair("a pair of different masses");
+    return {};
+}
+
+}  // namespace
+
+Status check_text_pairs(const TextPairs& pairs, std::size_t words, Execution& execution) {
     if (pairs.begins.size() != 2 * pairs.size() + 1 || pairs.begins.front() != 0 ||
         pairs.begins.back() != pairs.masses.size())
         return broken_pair("masses outside the pairs");
-    for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
-        if (pair % 4096 == 0 && stop()) return Status::cancelled();
-        std::uint64_t sums[2] = {};
-        for (unsigned which = 0; which < 2; ++which) {
-            const std::uint64_t begin = pairs.begins[2 * pair + which];
-            const std::uint64_t end = pairs.begins[2 * pair + which + 1];
-            if (end < begin || end > pairs.masses.size() || end - begin > kMostPairTokens)
-                return broken_pair("a text outside its pair");
-            const auto side = pairs.masses.subspan(begin, end - begin);
-            for (std::size_t i = 0; i < side.size(); ++i) {
-                if (side[i].word >= words || side[i].mass == 0 ||
-                    (i > 0 && side[i].word <= side[i - 1].word))
-                    return broken_pair("a word that its pair cannot have");
-                sums[which] += side[i].mass;
-            }
-        }
-        if (sums[0] != sums[1] || sums[0] > pairs.totals[pair])
-            return broken_pair("a pair of different masses");
-    }
-    return {};
+    constexpr std::size_t step = 4096;
+    return execution.parallel_for(
+        (pairs.size() + step - 1) / step, [&](std::size_t task, unsigned) -> Status {
+            const std::size_t end = std::min(pairs.size(), (task + 1) * step);
+            for (std::size_t pair = task * step; pair < end; ++pair)
+                GPUTEXT_TRY(check_text_pair(pairs, pair, words));
+            return {};
+        });
 }
 
 Result<int> movers_scale(const WordVectors& vectors, Execution& execution) {

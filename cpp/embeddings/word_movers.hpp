@@ -64,7 +64,7 @@ std::uint32_t append_masses(std::span<std::uint32_t> first_tokens,
 
 /// Ok when all words are below `words` and both texts of each pair have the same masses left, of
 /// ascending words, and no more than the total. Errors: invalid_argument; cancelled. O(masses).
-Status check_text_pairs(const TextPairs& pairs, std::size_t words, Stop stop);
+Status check_text_pairs(const TextPairs& pairs, std::size_t words, Execution& execution);
 
 /// By which power of two the model's distances are multiplied. Errors: those of longest_vector(),
 /// and invalid_argument for a longest vector below 2^-40 that is not zero.

@@ -137,10 +137,11 @@ inline void read_text_pairs(std::span<const std::uint8_t> bytes, std::size_t pai
     const auto totals = take_array<std::uint32_t>(bytes, pairs);
     const auto masses = array_of<WordMass>(bytes);
     const TextPairs view{begins, masses, totals};
-    if (begins.empty() || totals.size() != pairs || !check_text_pairs(view, words, {}).ok()) return;
+    Execution execution(1);
+    if (begins.empty() || totals.size() != pairs || !check_text_pairs(view, words, execution).ok())
+        return;
     std::vector<float> elements(words);
     for (std::size_t i = 0; i < words; ++i) elements[i] = static_cast<float>(i * i % 17);
-    Execution execution(1);
     const auto exact = word_movers_distances({}, {elements.data(), words, 1}, view, execution);
     MoversParameters parameters;
     parameters.method = MoversMethod::relaxed;

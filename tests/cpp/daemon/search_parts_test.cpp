@@ -125,6 +125,7 @@ TEST(SearchParts, AreAsManyAsPay) {
     }
     EXPECT_EQ(shares(100000, million, 768, false, {.k = 10}).by, By::items);
     EXPECT_EQ(shares(100000, million, 768, false, {.k = 10}).parts, 4u);
+    EXPECT_EQ(shares(100000, million, 768, false, {.k = 100}).by, By::queries);
     EXPECT_EQ(shares(100000, 100000, 16, false).by, By::queries);
     EXPECT_EQ(shares(100000, 100000, 16, false).parts, 4u);
     // Ties, and answers for which there is no room twice, are not merged.

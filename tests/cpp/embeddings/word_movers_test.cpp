@@ -176,7 +176,8 @@ TEST(TextPairs, AreRefusedWhenTheyCannotBe) {
     const std::vector<std::uint32_t> totals = {6};
     const auto check = [](std::vector<std::uint64_t> b, std::vector<WordMass> m,
                           std::vector<std::uint32_t> t) {
-        return check_text_pairs({b, m, t}, 4, {}).code();
+        Execution execution(1);
+        return check_text_pairs({b, m, t}, 4, execution).code();
     };
     EXPECT_EQ(check(begins, masses, totals), ErrorCode::ok);
     EXPECT_EQ(check(begins, masses, {7}), ErrorCode::ok);
@@ -189,6 +190,28 @@ TEST(TextPairs, AreRefusedWhenTheyCannotBe) {
     EXPECT_EQ(check(begins, {{3, 2}, {1, 4}, {2, 6}}, totals), ErrorCode::invalid_argument);
     EXPECT_EQ(check(begins, {{1, 2}, {3, 4}, {2, 5}}, totals), ErrorCode::invalid_argument);
     EXPECT_EQ(check(begins, {{1, 6}, {3, 0}, {2, 6}}, totals), ErrorCode::invalid_argument);
+}
+
+TEST(TextPairs, AreRefusedWhereverTheWrongOneIs) {
+    const std::size_t count = 10000;
+    std::vector<WordMass> masses;
+    std::vector<std::uint64_t> begins{0};
+    for (std::size_t pair = 0; pair < count; ++pair)
+        for (std::uint32_t word : {1, 2}) {
+            masses.push_back({word, 6});
+            begins.push_back(masses.size());
+        }
+    const std::vector<std::uint32_t> totals(count, 6);
+    Execution execution(2);
+    const TextPairs pairs{begins, masses, totals};
+    EXPECT_TRUE(check_text_pairs(pairs, 3, execution).ok());
+    for (const std::size_t wrong :
+         {std::size_t{0}, std::size_t{4095}, std::size_t{4096}, count - 1}) {
+        masses[2 * wrong].mass = 5;
+        EXPECT_EQ(check_text_pairs(pairs, 3, execution).code(), ErrorCode::invalid_argument)
+            << wrong;
+        masses[2 * wrong].mass = 6;
+    }
 }
 
 // ---- Distances ----

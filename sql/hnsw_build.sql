@@ -62,6 +62,14 @@ CALL keep('half');
 CALL keep('half_cosine');
 CALL keep('later');
 
+-- Rows that were updated beside their places are found last of their pages, but have the same places.
+CREATE TABLE updated WITH (fillfactor = 60) AS SELECT id, v FROM items WHERE id <= 400;
+CREATE INDEX updated_l2 ON updated USING hnsw (v vector_l2_ops);
+CREATE TEMPORARY TABLE before AS SELECT bytes('updated_l2');
+UPDATE updated SET id = -id WHERE id % 7 = 0;
+REINDEX INDEX updated_l2;
+SELECT bytes = bytes('updated_l2') AS same FROM before;
+
 -- The same again: by one thread, in parallel workers, on disk, concurrently, as the whole table is written anew
 SET gputext.cpu_threads = 1;
 REINDEX TABLE items;

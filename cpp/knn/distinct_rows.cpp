@@ -57,7 +57,7 @@ std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
 
 std::uint64_t hash_row(const Vectors& vectors, std::size_t row) {
     const RowBytes bytes(vectors, row);
-    return hash_bytes(bytes.columns, hash_bytes(bytes.elements, 0));
+    return hash_of_row(bytes.elements, bytes.columns);
 }
 
 bool equal_rows(const Vectors& vectors, std::size_t a, std::size_t b) {
@@ -115,6 +115,10 @@ std::vector<std::size_t> sample_of(std::size_t rows) {
 
 }  // namespace
 
+std::uint64_t hash_of_row(std::span<const std::byte> elements, std::span<const std::byte> columns) {
+    return hash_bytes(columns, hash_bytes(elements, 0));
+}
+
 Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
     GPUTEXT_TRY(await_elements(vectors, execution.stop()));
     const std::vector<std::size_t> sample = sample_of(vectors.rows);
@@ -158,19 +162,34 @@ Status DistinctRows::number(std::span<const std::uint64_t> hashes, const Vectors
     return {};
 }
 
+namespace {
+
+/// Rows of a task that looks at all of their elements.
+std::size_t rows_of_task(const Vectors& vectors) {
+    return vectors.rows == 0
+               ? 1
+               : std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
+}
+
+}  // namespace
+
 Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
-    const std::size_t rows = vectors.rows;
-    std::vector<std::uint64_t> hashes(rows);
-    const std::size_t step =
-        rows == 0 ? 1 : std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
+    const std::size_t rows = vectors.rows, step = rows_of_task(vectors);
     const std::size_t tasks = (rows + step - 1) / step;
+    std::vector<std::uint64_t> hashes(rows);
     execution.begin_phase("hashing vectors", tasks);
     GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row)
             hashes[row] = hash_row(vectors, row);
         return Status();
     }));
+    return set(vectors, hashes, execution);
+}
 
+Status DistinctRows::set(const Vectors& vectors, std::span<const std::uint64_t> hashes,
+                         Execution& execution) {
+    const std::size_t rows = vectors.rows, step = rows_of_task(vectors);
+    const std::size_t tasks = (rows + step - 1) / step;
     // Rows are compared by all threads at once, for which equal hashes are first taken to mean
     // equal rows. Exceptions are extremely rare.
     GPUTEXT_TRY(number(hashes, nullptr, execution));

@@ -26,11 +26,18 @@ namespace gputext {
 /// sample). Error: cancelled.
 Result<double> mean_class_size(const Vectors& vectors, Execution& execution);
 
+/// A hash of a row's bytes: of its elements and, when sparse, of their columns.
+std::uint64_t hash_of_row(std::span<const std::byte> elements,
+                          std::span<const std::byte> columns = {});
+
 /// Classes of rows that are equal byte for byte, numbered in the order of their first members.
 class DistinctRows {
 public:
     /// O(elements) time, 12 bytes a row. Error: cancelled.
     Status set(const Vectors& vectors, Execution& execution);
+    /// The same, where the hash_of_row() of each is known: O(rows) time, and of the elements of rows
+    /// that are equal to one before them.
+    Status set(const Vectors& vectors, std::span<const std::uint64_t> hashes, Execution& execution);
     /// Without a look at them, each of so many rows is a class of its own. What is true of distinct
     /// rows is true of these, but that copies cost as much as other rows. O(rows) time.
     void set_apart(std::size_t rows);

@@ -58,6 +58,20 @@ Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint
     return {};
 }
 
+Status read_file(int descriptor, std::span<std::uint8_t> bytes, std::uint64_t offset) {
+    while (!bytes.empty()) {
+        const ssize_t read =
+            pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (read < 0 && errno == EINTR) continue;
+        if (read <= 0)
+            return {ErrorCode::io_error, std::string("could not read a file: ") +
+                                             (read == 0 ? "it is too short" : std::strerror(errno))};
+        bytes = bytes.subspan(static_cast<std::size_t>(read));
+        offset += static_cast<std::uint64_t>(read);
+    }
+    return {};
+}
+
 MemoryFile::~MemoryFile() {
     unmap();
 }

@@ -30,6 +30,9 @@ Status no_pages(int error);
 /// out_of_memory, also for a full disk; io_error.
 Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint64_t offset);
 
+/// Reads all bytes from a file, from that offset on. Error: io_error, also where it has fewer.
+Status read_file(int descriptor, std::span<std::uint8_t> bytes, std::uint64_t offset);
+
 /// An anonymous file in memory (memfd), appended to. Its memory belongs to no allocator, so no
 /// limit of one applies, and it can be handed to another process by its descriptor.
 class MemoryFile {

@@ -308,18 +308,123 @@ FileParts ValueRows::parts() const {
 
 namespace {
 
-/// A row on its way to its place in the order.
-struct FoundRow {
-    std::uint64_t place;  // block and offset
+/// Rows that a process has found one behind the other, in the order of their places.
+struct Run {
+    std::uint64_t place;  // of the first one
     std::uint32_t process;
-    std::uint32_t row;  // of those that the process has found
-
-    bool operator<(const FoundRow& other) const { return place < other.place; }
+    std::uint32_t row;    // the first one, of those that the process has found
+    std::uint32_t begin;  // the same, of all rows in their order
+    std::uint32_t rows;
 };
 
 std::uint64_t number_of(const ItemPointerData& place) {
     return std::uint64_t{ItemPointerGetBlockNumberNoCheck(&place)} << 16 |
            ItemPointerGetOffsetNumberNoCheck(&place);
+}
+
+/// The order of rows that processes have found. Each of them mostly has stretches of blocks, whose
+/// rows it has found in their order.
+class RowOrder {
+public:
+    /// Time: O(rows) on threads, and sorting the stretches. Memory: at most 24 bytes a row. Errors:
+    /// cancelled, out_of_memory.
+    Status set(std::span<const FoundRows> found, Execution& execution) {
+        places_ = std::vector<Mapping>(found.size());
+        for (std::size_t process = 0; process < found.size(); ++process)
+            GPUTEXT_TRY(places_[process].map(found[process].places,
+                                             found[process].rows * sizeof(ItemPointerData)));
+        GPUTEXT_TRY(sort_runs(found, UINT32_MAX, execution));
+        // Where processes have found rows among each other's, each row is put in order by itself.
+        if (!in_order()) GPUTEXT_TRY(sort_runs(found, 1, execution));
+        rows_ = 0;
+        for (Run& run : runs_) {
+            run.begin = static_cast<std::uint32_t>(rows_);
+            rows_ += run.rows;
+        }
+        return {};
+    }
+
+    std::size_t rows() const { return rows_; }
+    ItemPointerData place(std::uint32_t process, std::size_t row) const {
+        return reinterpret_cast<const ItemPointerData*>(places_[process].data())[row];
+    }
+
+    /// Calls of(process, first, count) for what each process has found of the rows [begin, end),
+    /// in their order.
+    template <class Of>
+    Status each(std::size_t begin, std::size_t end, const Of& of) const {
+        auto run = std::upper_bound(
+            runs_.begin(), runs_.end(), begin,
+            [](std::size_t row, const Run& other) { return row < other.begin; });
+        for (--run; begin < end; ++run) {
+            const std::size_t skipped = begin - run->begin;
+            const std::size_t count = std::min(end - begin, run->rows - skipped);
+            GPUTEXT_TRY(of(run->process, run->row + skipped, count));
+            begin += count;
+        }
+        return {};
+    }
+
+private:
+    std::uint64_t number(std::uint32_t process, std::size_t row) const {
+        return number_of(place(process, row));
+    }
+
+    /// Of at most so many rows each.
+    Status sort_runs(std::span<const FoundRows> found, std::uint32_t most_rows,
+                     Execution& execution) {
+        std::vector<std::vector<Run>> of_processes(found.size());
+        execution.begin_phase("finding the order", found.size());
+        GPUTEXT_TRY(execution.parallel_for(found.size(), [&](std::size_t process, unsigned) {
+            return add_runs(static_cast<std::uint32_t>(process), found[process].rows, most_rows,
+                            execution, of_processes[process]);
+        }));
+        runs_.clear();
+        for (const std::vector<Run>& runs : of_processes)
+            runs_.insert(runs_.end(), runs.begin(), runs.end());
+        const auto before = [](const Run& a, const Run& b) { return a.place < b.place; };
+        return stoppable_sort(runs_.begin(), runs_.end(), before, execution.stop())
+                   ? Status()
+                   : Status::cancelled();
+    }
+    Status add_runs(std::uint32_t process, std::uint64_t rows, std::uint32_t most_rows,
+                    const Execution& execution, std::vector<Run>& runs) const {
+        std::uint64_t last = 0;
+        for (std::uint32_t row = 0; row < rows; ++row) {
+            if (row % kLookEvery == 0 && execution.stop_requested()) return Status::cancelled();
+            const std::uint64_t here = number(process, row);
+            // Blocks between are perhaps another process's.
+            const bool follows = here > last && (here >> 16) - (last >> 16) <= 1;
+            if (row == 0 || !follows || runs.back().rows == most_rows)
+                runs.push_back({here, process, row, 0, 0});
+            ++runs.back().rows;
+            last = here;
+        }
+        return {};
+    }
+    bool in_order() const {
+        for (std::size_t next = 1; next < runs_.size(); ++next) {
+            const Run& run = runs_[next - 1];
+            if (number(run.process, run.row + run.rows - 1) >= runs_[next].place) return false;
+        }
+        return true;
+    }
+
+    std::vector<Mapping> places_;
+    std::vector<Run> runs_;
+    std::size_t rows_ = 0;
+};
+
+/// Gives the memory of a file back, of which so many bytes are used. Error: cancelled.
+Status make_empty(int file, std::uint64_t bytes, const Execution& execution) {
+    constexpr std::uint64_t at_once = std::uint64_t{64} << 20;  // some milliseconds
+    while (bytes > 0) {
+        if (execution.stop_requested()) return Status::cancelled();
+        bytes -= std::min(bytes, at_once);
+        // Where that fails the file only goes later.
+        if (ftruncate(file, static_cast<off_t>(bytes)) != 0) break;
+    }
+    return {};
 }
 
 /// The rows of a part: at least as many as are searched for at a time.
@@ -329,11 +434,11 @@ std::size_t rows_of_part(std::size_t rows) {
     return std::max(least, (rows / kMostParts + pages) / pages * pages);
 }
 
-/// Writes rows to `to`, each of which is where `from(row)` says. One task after the other is for
-/// another part, as threads wait for each other where they write the same file.
-template <class From>
+/// Writes rows to `to`, which fill(first, bytes) gives, several at a time. One task after the other
+/// is for another part, as threads wait for each other where they write the same file.
+template <class Fill>
 Status write_rows(std::size_t rows, std::size_t row_bytes, ValueRows& to, Execution& execution,
-                  const From& from) {
+                  const Fill& fill) {
     const std::size_t part_rows = to.part_rows(), parts = (rows + part_rows - 1) / part_rows;
     const std::size_t together = std::max<std::size_t>(1, kBufferBytes / row_bytes);
     const std::size_t tasks = parts * ((part_rows + together - 1) / together);
@@ -346,8 +451,7 @@ Status write_rows(std::size_t rows, std::size_t row_bytes, ValueRows& to, Execut
         if (begin >= end) return Status();
         std::vector<std::uint8_t>& buffer = buffers[worker];
         buffer.resize((end - begin) * row_bytes);
-        for (std::size_t row = begin; row < end; ++row)
-            std::memcpy(buffer.data() + (row - begin) * row_bytes, from(row), row_bytes);
+        GPUTEXT_TRY(fill(begin, std::span(buffer)));
         return to.write(begin, buffer);
     });
 }
@@ -355,33 +459,32 @@ Status write_rows(std::size_t rows, std::size_t row_bytes, ValueRows& to, Execut
 }  // namespace
 
 Status TableElements::put_in_order(std::span<const FoundRows> found, int file,
-                                   Execution& execution) {
-    std::uint64_t rows = 0;
-    for (const FoundRows& part : found) rows += part.rows;
-    std::vector<FoundRow> order;
-    order.reserve(rows);
-    std::vector<Mapping> values(found.size());
-    for (std::uint32_t process = 0; process < found.size(); ++process) {
-        const FoundRows& part = found[process];
-        GPUTEXT_TRY(values[process].map(part.values, part.rows * row_bytes_));
-        Mapping places;
-        GPUTEXT_TRY(places.map(part.places, part.rows * sizeof(ItemPointerData)));
-        const auto* const place = reinterpret_cast<const ItemPointerData*>(places.data());
-        for (std::uint32_t row = 0; row < part.rows; ++row)
-            order.push_back({number_of(place[row]), process, row});
-        GPUTEXT_TRY(execution.checkpoint(0));
-    }
-    if (!std::is_sorted(order.begin(), order.end()) &&
-        !stoppable_sort(order.begin(), order.end(), std::less<>(), execution.stop()))
-        return Status::cancelled();
+                                   std::vector<std::uint64_t>& hashes, Execution& execution) {
+    RowOrder order;
+    GPUTEXT_TRY(order.set(found, execution));
+    const std::size_t rows = order.rows();
     rows_.resize(rows);
-    for (std::size_t row = 0; row < rows; ++row)
-        ItemPointerSet(&rows_[row], static_cast<BlockNumber>(order[row].place >> 16),
-                       static_cast<OffsetNumber>(order[row].place & 0xffff));
+    hashes.resize(rows);
     stored_ = std::make_unique<ValueRows>();
     GPUTEXT_TRY(stored_->create(file, rows, row_bytes_, rows_of_part(rows)));
-    GPUTEXT_TRY(write_rows(rows, row_bytes_, *stored_, execution, [&](std::size_t row) {
-        return values[order[row].process].data() + order[row].row * row_bytes_;
+    const auto fill = [&](std::size_t row, std::span<std::uint8_t> to) {
+        const auto take = [&](std::uint32_t process, std::size_t first, std::size_t count) {
+            const auto values = to.first(count * row_bytes_);
+            GPUTEXT_TRY(read_file(found[process].values, values, first * row_bytes_));
+            for (std::size_t i = 0; i < count; ++i, ++row) {
+                rows_[row] = order.place(process, first + i);
+                hashes[row] =
+                    hash_of_row(std::as_bytes(values.subspan(i * row_bytes_, row_bytes_)));
+            }
+            to = to.subspan(values.size());
+            return Status();
+        };
+        return order.each(row, row + to.size() / row_bytes_, take);
+    };
+    GPUTEXT_TRY(write_rows(rows, row_bytes_, *stored_, execution, fill));
+    execution.begin_phase("returning memory", found.size());
+    GPUTEXT_TRY(execution.parallel_for(found.size(), [&](std::size_t process, unsigned) {
+        return make_empty(found[process].values, found[process].rows * row_bytes_, execution);
     }));
     GPUTEXT_TRY(stored_->finish());
     values_.rows = rows;
@@ -390,9 +493,10 @@ Status TableElements::put_in_order(std::span<const FoundRows> found, int file,
 }
 
 /// Leaves one row of values for each element.
-Status TableElements::put_together(int file, Execution& execution) {
+Status TableElements::put_together(int file, std::span<const std::uint64_t> hashes,
+                                   Execution& execution) {
     DistinctRows distinct;
-    GPUTEXT_TRY(distinct.set(values_, execution));
+    GPUTEXT_TRY(distinct.set(values_, hashes, execution));
     const std::size_t rows = values_.rows, classes = distinct.size();
     first_rows_.resize(rows + 1);
     std::iota(first_rows_.begin(), first_rows_.end(), 0u);
@@ -423,10 +527,15 @@ Status TableElements::put_together(int file, Execution& execution) {
     auto elements = std::make_unique<ValueRows>();
     const std::size_t count = classes + copy_of_.size();
     GPUTEXT_TRY(elements->create(file, count, row_bytes_, rows_of_part(count)));
-    GPUTEXT_TRY(write_rows(count, row_bytes_, *elements, execution, [&](std::size_t element) {
-        const std::size_t of = element < classes ? element : copy_of_[element - classes];
-        return stored_->data() + distinct.firsts()[of] * row_bytes_;
-    }));
+    const auto fill = [&](std::size_t element, std::span<std::uint8_t> to) {
+        for (; !to.empty(); to = to.subspan(row_bytes_), ++element) {
+            const std::size_t of = element < classes ? element : copy_of_[element - classes];
+            std::memcpy(to.data(), stored_->data() + distinct.firsts()[of] * row_bytes_,
+                        row_bytes_);
+        }
+        return Status();
+    };
+    GPUTEXT_TRY(write_rows(count, row_bytes_, *elements, execution, fill));
     GPUTEXT_TRY(elements->finish());
     stored_ = std::move(elements);
     values_.rows = count;
@@ -439,8 +548,9 @@ Status TableElements::set(std::span<const FoundRows> found, const IndexKind& kin
     row_bytes_ = kind.row_bytes();
     values_.type = kind.element;
     values_.dimensions = kind.dimensions;
-    GPUTEXT_TRY(put_in_order(found, disk.rows, execution));
-    return put_together(disk.elements, execution);
+    std::vector<std::uint64_t> hashes;
+    GPUTEXT_TRY(put_in_order(found, disk.rows, hashes, execution));
+    return put_together(disk.elements, hashes, execution);
 }
 
 VectorFiles TableElements::files() const {

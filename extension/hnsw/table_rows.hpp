@@ -94,7 +94,7 @@ public:
         int rows = -1, elements = -1;
     };
 
-    /// All files stay their owner's. Time: O(bytes), on the execution's threads. Memory beside the
+    /// All files stay their owner's; those that were found have no values any more. Time: O(bytes), on the execution's threads. Memory beside the
     /// values: 40 bytes a row. Errors: cancelled, out_of_memory, io_error.
     Status set(std::span<const FoundRows> found, const IndexKind& kind, const Disk& disk,
                Execution& execution);
@@ -111,8 +111,10 @@ public:
     std::span<const ItemPointerData> rows() const { return rows_; }
 
 private:
-    Status put_in_order(std::span<const FoundRows> found, int file, Execution& execution);
-    Status put_together(int file, Execution& execution);
+    /// Also the hash_of_row() of each.
+    Status put_in_order(std::span<const FoundRows> found, int file,
+                        std::vector<std::uint64_t>& hashes, Execution& execution);
+    Status put_together(int file, std::span<const std::uint64_t> hashes, Execution& execution);
 
     std::size_t row_bytes_ = 0;
     std::unique_ptr<ValueRows> stored_;

@@ -155,6 +155,18 @@ TEST_F(MemoryFileTest, GrowsAmongSignalsAndShortWrites) {
     seal_and_expect(5 * kMegabyte);
 }
 
+TEST_F(MemoryFileTest, ReadsWhatIsThere) {
+    auto file = new_memory_file();
+    ASSERT_TRUE(file.ok());
+    const std::vector<std::uint8_t> bytes{1, 2, 3, 4, 5};
+    ASSERT_TRUE(write_file(file->get(), bytes, 0).ok());
+    std::vector<std::uint8_t> some(3);
+    EXPECT_TRUE(read_file(file->get(), some, 1).ok());
+    EXPECT_EQ(some, (std::vector<std::uint8_t>{2, 3, 4}));
+    EXPECT_EQ(read_file(file->get(), some, 3).code(), ErrorCode::io_error);
+    EXPECT_EQ(read_file(-1, some, 0).code(), ErrorCode::io_error);
+}
+
 TEST_F(MemoryFileTest, IsEmptyAfterItWasHandedOver) {
     ASSERT_TRUE(append(2 * kMegabyte, kMegabyte).ok());
     ASSERT_TRUE(file_.seal().ok());

@@ -300,6 +300,17 @@ inline bool same_files(const RelationFiles& a, const RelationFiles& b) {
 }
 #endif
 
+/// Drops what shared buffers have of the relation's pages, also of those that others read just now.
+inline void drop_buffers(Relation relation) {
+    ForkNumber fork = MAIN_FORKNUM;
+    BlockNumber first = 0;
+#if PG_VERSION_NUM >= 160000
+    DropRelationBuffers(RelationGetSmgr(relation), &fork, 1, &first);
+#else
+    DropRelFileNodeBuffers(RelationGetSmgr(relation), &fork, 1, &first);
+#endif
+}
+
 /// Whether this transaction has made the relation, or given it other files.
 inline bool has_new_files(Relation relation) {
 #if PG_VERSION_NUM >= 160000

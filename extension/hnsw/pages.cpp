@@ -82,8 +82,9 @@ void extend(Relation index, BlockNumber blocks) {
     pfree(memory);
 }
 
-/// Writes pages. Nothing else knows of them until the index is there, so that they need no shared
-/// buffers.
+/// Writes pages. Nothing else needs them until the index is there, so that they need no shared
+/// buffers. Other sessions see an index that is built concurrently, and pg_prewarm() and the like
+/// may read its pages before they are as they will be: drop_buffers() comes after the last one.
 void put(Relation index, std::span<const BlockNumber> blocks, std::span<const Page> pages) {
     const SMgrRelation storage = RelationGetSmgr(index);
     for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -508,6 +509,7 @@ PageTimes end_pages(BegunPages* begun, const HnswGraphView& graph) {
         ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
                         errmsg("parallel workers have written other pages than index \"%s\" has",
                                RelationGetRelationName(begun->index))));
+    if (work.concurrent) drop_buffers(begun->index);
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
     PageTimes times = begun->times;
     for (const WriteTimes& process : work.before_links) times.before_links.add(process);

@@ -300,6 +300,28 @@ TEST_P(HnswBuild, IsThereAfterCheckpointsBesideIt) {
     expect_no_crash(server().log());
 }
 
+// Others see an index that is built concurrently. What they have read of it, as pg_prewarm() does,
+// is not what is there in the end.
+TEST_P(HnswBuild, IsReadAnewByThoseWhoReadItMeanwhile) {
+    Builder session;
+    Session other(server().connection(kDatabase));
+    session.rows("SET gputext.inject_fault = 'in_job:slow:500'");
+    for (const auto& [statement, index] :
+         {std::pair{"CREATE INDEX CONCURRENTLY items_index ON items USING hnsw (v vector_l2_ops)",
+                    "items_index"},
+          {"REINDEX INDEX CONCURRENTLY items_index", "items_index_ccnew"}}) {
+        Running running(session, statement);
+        const std::string has_pages =
+            std::string("SELECT pg_relation_size(to_regclass('") + index + "')) > 0";
+        EXPECT_TRUE(eventually([&] { return other.value(has_pages) == "t"; }));
+        EXPECT_NE(other.sqlstate(std::string("SELECT hnsw_walk('") + index + "')"), "ok");
+        ASSERT_EQ(running.wait(), "ok") << session.message();
+        expect_whole(other);
+    }
+    expect_goes_on(other);
+    expect_no_crash(server().log());
+}
+
 TEST_P(HnswBuild, LetsCheckpointsBeginWhileItsTransactionGoesOn) {
     Builder session;
     session.rows("BEGIN");

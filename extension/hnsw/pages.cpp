@@ -25,6 +25,7 @@ extern "C" {
 #include "extension/base/server_versions.hpp"
 #include "extension/hnsw/shared_elements.hpp"
 #include "extension/server/parallel_work.hpp"
+#include "extension/server/release.hpp"
 #include "extension/server/session_job.hpp"
 #include "extension/values/packed_rows.hpp"
 
@@ -405,6 +406,8 @@ PageWork& shared_work(BegunPages& begun) {
 }
 
 void start_workers(BegunPages& begun) {
+    // The links may have taken hours, and workers load the library that is installed now.
+    if (module_is_replaced()) return;
     begun.in_parallel = begin_parallel_work({write_in_process, "gputext_hnsw_pages_worker",
                                              &begun.work, sizeof begun.work, "writing pages"},
                                             begun.workers);

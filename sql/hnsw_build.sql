@@ -19,9 +19,9 @@ FROM (SELECT i, array_agg((random() + i % 7)::real)::vector AS v FROM generate_s
 CREATE TABLE queries AS SELECT -i AS id, array_agg((random() * 7)::real)::vector(6) AS v FROM generate_series(1, 40) AS i, generate_series(1, 6) GROUP BY i;
 
 -- The bytes of an index, but the places where pages note their last changes. pgvector draws lots: its builds differ.
-CREATE FUNCTION bytes(index regclass) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION bytes(index regclass, first integer DEFAULT 0) RETURNS text LANGUAGE sql AS $$
     SELECT md5(string_agg(substr(file, page * 8192 + 11, 8182)::text, '' ORDER BY page))
-    FROM pg_read_binary_file(pg_relation_filepath(index)) AS file, generate_series(0, length(file) / 8192 - 1) AS page
+    FROM pg_read_binary_file(pg_relation_filepath(index)) AS file, generate_series(first, length(file) / 8192 - 1) AS page
 $$;
 CREATE TABLE built (index text, bytes text);
 CREATE PROCEDURE keep(index text) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO built VALUES (index, bytes(index::regclass)); END $$;
@@ -69,6 +69,12 @@ CREATE TEMPORARY TABLE before AS SELECT bytes('updated_l2');
 UPDATE updated SET id = -id WHERE id % 7 = 0;
 REINDEX INDEX updated_l2;
 SELECT bytes = bytes('updated_l2') AS same FROM before;
+
+-- Neighbors are chosen among 12.5 * m rows, and more where ef_construction is larger. The first page has ef_construction itself.
+CREATE INDEX among_200 ON items USING hnsw (v vector_l2_ops) WITH (ef_construction = 200);
+CREATE INDEX among_400 ON items USING hnsw (v vector_l2_ops) WITH (ef_construction = 400);
+SELECT bytes('among_200', 1) = bytes('l2', 1) AS among_200, bytes('among_400', 1) = bytes('l2', 1) AS among_400;
+DROP INDEX among_200, among_400;
 
 -- The same again: by one thread, in parallel workers, on disk, concurrently, as the whole table is written anew
 SET gputext.cpu_threads = 1;

@@ -198,6 +198,9 @@ RESET max_parallel_maintenance_workers;
 SET maintenance_work_mem = '1MB';
 SET client_min_messages = warning;
 CREATE INDEX large ON items USING hnsw (v vector_l2_ops) WITH (m = 100, ef_construction = 200);
+-- Rows take memory before it is known how many of them are equal.
+CREATE TABLE ten_each AS SELECT ARRAY[i % 2800]::real[]::vector(1) AS v FROM generate_series(1, 28000) AS i;
+CREATE INDEX many ON ten_each USING hnsw (v vector_l2_ops) WITH (m = 2, ef_construction = 4);
 RESET client_min_messages;
 RESET maintenance_work_mem;
 -- A release of pgvector that nobody has looked at

@@ -17,6 +17,8 @@ INSERT INTO items SELECT i, CASE WHEN i % 100 = 1 THEN NULL WHEN i % 40 = 3 THEN
     WHEN i BETWEEN 1200 AND 1211 THEN '[6,5,4,3,2,1]' ELSE v END
 FROM (SELECT i, array_agg((random() + i % 7)::real)::vector AS v FROM generate_series(1, 1500) AS i, generate_series(1, 6) GROUP BY i) AS made;
 CREATE TABLE queries AS SELECT -i AS id, array_agg((random() * 7)::real)::vector(6) AS v FROM generate_series(1, 40) AS i, generate_series(1, 6) GROUP BY i;
+-- With these, an element for each ten rows is found.
+INSERT INTO queries VALUES (-41, '[1,2,3,4,5,6]'), (-42, '[6,5,4,3,2,1]');
 
 -- The bytes of an index, but the places where pages note their last changes. pgvector draws lots: its builds differ.
 CREATE FUNCTION bytes(index regclass, first integer DEFAULT 0) RETURNS text LANGUAGE sql AS $$
@@ -75,6 +77,11 @@ CREATE INDEX among_200 ON items USING hnsw (v vector_l2_ops) WITH (ef_constructi
 CREATE INDEX among_400 ON items USING hnsw (v vector_l2_ops) WITH (ef_construction = 400);
 SELECT bytes('among_200', 1) = bytes('l2', 1) AS among_200, bytes('among_400', 1) = bytes('l2', 1) AS among_400;
 DROP INDEX among_200, among_400;
+-- An index by cosine has vectors of length 1, as pgvector rounds them.
+CREATE INDEX of_units ON items USING hnsw ((l2_normalize(v)::vector(6)) vector_l2_ops) WHERE vector_norm(v) > 0;
+CREATE INDEX of_half_units ON items USING hnsw ((l2_normalize(v::halfvec)::halfvec(6)) halfvec_l2_ops) WHERE vector_norm(v) > 0;
+SELECT bytes('of_units') = bytes('cosine') AS units, bytes('of_half_units') = bytes('half_cosine') AS half_units;
+DROP INDEX of_units, of_half_units;
 
 -- The same again: by one thread, in parallel workers, on disk, concurrently, as the whole table is written anew
 SET gputext.cpu_threads = 1;
@@ -208,6 +215,12 @@ BEGIN;
 UPDATE pg_extension SET extversion = '0.9.0' WHERE extname = 'vector';
 SET LOCAL client_min_messages = warning;
 CREATE INDEX unknown ON part_1 USING hnsw (v vector_l2_ops);
+ROLLBACK;
+-- Vectors of other dimensions than the column says, which only a changed catalogue has
+BEGIN;
+CREATE TABLE other_dimensions AS SELECT '[1,2]'::vector AS v;
+UPDATE pg_attribute SET atttypmod = 3 WHERE attrelid = 'other_dimensions'::regclass AND attname = 'v';
+CREATE INDEX ON other_dimensions USING hnsw (v vector_l2_ops);
 ROLLBACK;
 -- An operator class that is not pgvector's may have another distance.
 SET client_min_messages = warning;

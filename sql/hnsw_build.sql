@@ -17,8 +17,6 @@ INSERT INTO items SELECT i, CASE WHEN i % 100 = 1 THEN NULL WHEN i % 40 = 3 THEN
     WHEN i BETWEEN 1200 AND 1211 THEN '[6,5,4,3,2,1]' ELSE v END
 FROM (SELECT i, array_agg((random() + i % 7)::real)::vector AS v FROM generate_series(1, 1500) AS i, generate_series(1, 6) GROUP BY i) AS made;
 CREATE TABLE queries AS SELECT -i AS id, array_agg((random() * 7)::real)::vector(6) AS v FROM generate_series(1, 40) AS i, generate_series(1, 6) GROUP BY i;
--- With these, an element for each ten rows is found.
-INSERT INTO queries VALUES (-41, '[1,2,3,4,5,6]'), (-42, '[6,5,4,3,2,1]');
 
 -- The bytes of an index, but the places where pages note their last changes. pgvector draws lots: its builds differ.
 CREATE FUNCTION bytes(index regclass, first integer DEFAULT 0) RETURNS text LANGUAGE sql AS $$
@@ -72,6 +70,13 @@ UPDATE updated SET id = -id WHERE id % 7 = 0;
 REINDEX INDEX updated_l2;
 SELECT bytes = bytes('updated_l2') AS same FROM before;
 
+-- Rows of one value, more than an element has
+SET enable_seqscan = off;
+SET hnsw.ef_search = 1000;
+SELECT value, (SELECT count(*) FROM (SELECT v FROM items ORDER BY v <-> value LIMIT 30) AS n WHERE v = value)
+FROM (VALUES ('[0,0,0,0,0,0]'::vector), ('[1,2,3,4,5,6]')) AS many (value);
+RESET enable_seqscan;
+RESET hnsw.ef_search;
 -- Neighbors are chosen among 12.5 * m rows, and more where ef_construction is larger. The first page has ef_construction itself.
 CREATE INDEX among_200 ON items USING hnsw (v vector_l2_ops) WITH (ef_construction = 200);
 CREATE INDEX among_400 ON items USING hnsw (v vector_l2_ops) WITH (ef_construction = 400);
@@ -227,6 +232,26 @@ SET client_min_messages = warning;
 CREATE OPERATOR CLASS other_ops FOR TYPE vector USING hnsw AS OPERATOR 1 <-> (vector, vector) FOR ORDER BY float_ops, FUNCTION 1 l1_distance(vector, vector);
 CREATE INDEX other ON part_1 USING hnsw (v other_ops);
 RESET client_min_messages;
+-- The handler of another access method, whatever its function is called in C, and whoever has the operator class
+BEGIN;
+CREATE FUNCTION other_handler(internal) RETURNS index_am_handler LANGUAGE c AS '$libdir/vector', 'hnswhandler';
+CREATE ACCESS METHOD other_hnsw TYPE INDEX HANDLER other_handler;
+CREATE OPERATOR CLASS other_l2_ops FOR TYPE vector USING other_hnsw AS OPERATOR 1 <-> (vector, vector) FOR ORDER BY float_ops,
+    FUNCTION 1 vector_l2_squared_distance(vector, vector);
+ALTER EXTENSION vector ADD OPERATOR CLASS other_l2_ops USING other_hnsw;
+CREATE INDEX of_part ON part_1 USING hnsw (v vector_l2_ops);
+CREATE INDEX of_other ON part_1 USING other_hnsw (v other_l2_ops);
+SELECT bytes('of_other') = bytes('of_part') AS by_gputext;
+ROLLBACK;
+-- How far a build is
+SELECT phase, pg_indexam_progress_phasename(oid, phase) FROM pg_am, generate_series(1, 6) AS phase WHERE amname = 'hnsw' ORDER BY phase;
+CREATE FUNCTION watched(v vector) RETURNS vector IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_stat_clear_snapshot();
+    RAISE NOTICE '%', (SELECT format('%s, %s', phase, tuples_done) FROM pg_stat_progress_create_index WHERE pid = pg_backend_pid());
+    RETURN v;
+END $$;
+CREATE INDEX ON part_1 USING hnsw ((watched(v)::vector(3)) vector_l2_ops) WHERE id < 3;
 -- What pgvector refuses is refused
 DO $$ BEGIN
     CREATE TABLE without_dimensions (v vector);

@@ -47,7 +47,7 @@ public:
     }
     Status operator()(const TakeValues& message) const {
         const auto taken =
-            values_.take(*task_.request, message.early, task_.execution, begin_filling());
+            values_.take(*task_.request, message, task_.execution, begin_filling());
         if (!taken.ok()) return taken.status();
         auto files = taken->chunk->duplicate_files();
         if (!files.ok()) return files.status();

@@ -165,8 +165,8 @@ Status DaemonConnection::add_values(std::uint64_t bytes, const FileParts& files)
     });
 }
 
-Status DaemonConnection::take_values(bool early) noexcept {
-    return guarded<Status>([&] { return ask_for_values(TakeValues{early}, TakenValues::type); });
+Status DaemonConnection::take_values(const TakeValues& request) noexcept {
+    return guarded<Status>([&] { return ask_for_values(request, TakenValues::type); });
 }
 
 Status DaemonConnection::take_resident(std::uint64_t resident) noexcept {

@@ -91,7 +91,7 @@ public:
     /// AddedValues.
     Status add_values(std::uint64_t bytes, const FileParts& files) noexcept;
     /// ValuesTaken.
-    Status take_values(bool early = false) noexcept;
+    Status take_values(const TakeValues& request = {}) noexcept;
     /// The values that gputextd calls so: ResidentTaken.
     Status take_resident(std::uint64_t resident) noexcept;
     /// AwaitedValues.

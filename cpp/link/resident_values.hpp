@@ -155,8 +155,11 @@ struct AddedValues {
 struct TakeValues {
     static constexpr std::uint16_t type = 44;
     bool early = false;  // the session takes files that are still being filled, too
+    /// It will ask for the same bytes by TakeResident, so that it pays to keep a copy of a few
+    /// values, too.
+    bool again = false;
 
-    static void fields(auto& archive, auto& self) { archive(self.early); }
+    static void fields(auto& archive, auto& self) { archive(self.early, self.again); }
 };
 
 /// Files: the bytes of all values, one behind the other in the order of FindValues, sealed where

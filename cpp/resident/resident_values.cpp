@@ -21,6 +21,9 @@ constexpr std::uint64_t kForgottenAfter = 2;
 constexpr std::uint64_t kNotOnDevicesPart = 4;
 constexpr std::uint64_t kLeastPiece = 256;
 
+/// Parts may have this part of the limit (a divisor).
+constexpr std::uint64_t kPartOfParts = 4;
+
 /// Whether devices have copies of most of what the bytes come from.
 bool helps_devices(const ResidentOrigin& origin, std::uint64_t bytes,
                    const ResidentChunks& chunks) {
@@ -160,7 +163,7 @@ void ResidentValues::take_over(std::shared_ptr<const ResidentChunk> chunk, Value
     request.missing_bytes = 0;
 }
 
-Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, bool early,
+Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, const TakeValues& message,
                                                    Execution& execution, BeginFilling begin) {
     return status_or_exception([&]() -> Result<Taken> {
         settle();
@@ -172,12 +175,12 @@ Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, bool e
         if (taken.chunk != nullptr) {
             if (is_resident(taken.chunk->id())) taken.resident = taken.chunk->id();
         } else {
-            auto found = gathered(request, execution, std::move(begin));
+            auto found = gathered(request, message.again, execution, std::move(begin));
             if (!found.ok()) return found;
             taken = std::move(*found);
         }
         end(request, taken.chunk->id());
-        if (!early) GPUTEXT_TRY(taken.chunk->filling().wait(execution.stop()));
+        if (!message.early) GPUTEXT_TRY(taken.chunk->filling().wait(execution.stop()));
         return taken;
     });
 }
@@ -196,19 +199,22 @@ Result<ResidentValues::TakenChunks> ResidentValues::take_terms(ValueRequest& req
     });
 }
 
-Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Execution& execution,
-                                                       BeginFilling begin) {
+Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, bool again,
+                                                       Execution& execution, BeginFilling begin) {
     const ValueKind kind = request.asked.kind;
     auto found = origin_of(request, execution.stop());
     if (!found.ok()) return found.status();
     const auto origin = std::make_shared<const ResidentOrigin>(std::move(*found));
-    const bool worth = worth_adding(request);
-    const bool shown = worth && helps_devices(*origin, request.bytes, *chunks_);
+    const std::uint64_t of_sources = bytes_of_sources(request);
+    const bool worth = of_sources > 0 && request.bytes >= of_sources / 2;
+    const bool few = of_sources == 0 || request.bytes < of_sources / 4 * 3;
+    const bool shown = (worth || again) && helps_devices(*origin, request.bytes, *chunks_);
     auto chunk = chunks_->reserve(request.bytes, shown ? origin : nullptr);
     if (!chunk.ok()) return chunk.status();
     std::vector<std::uint32_t> all(request.places.size());
     std::iota(all.begin(), all.end(), 0);
-    if (!worth || !may_add(request, **chunk, all)) {
+    const bool part = again && few && may_add_part(request, **chunk);
+    if (!part && !(worth && may_add(request, **chunk, all))) {
         if (begin) GPUTEXT_TRY(begin(execution));
         fill(**chunk, kind, *origin, execution);
         if (execution.stop_requested()) return Status::cancelled();
@@ -218,21 +224,30 @@ Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Ex
     GPUTEXT_TRY(bound_magnitude(**chunk, kind, request.chunks, execution));
     auto task = std::make_unique<FillingTask>(execution.threads(), *chunk, kind, origin);
     task->begin = std::move(begin);
+    if (part) add_part(*chunk, request);
     filler_.submit(std::move(task));
-    unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(all)});
+    if (!part) unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(all)});
     return Taken{*chunk, (*chunk)->id()};
 }
 
 Result<std::shared_ptr<const ResidentChunk>> ResidentValues::take_resident(std::uint64_t id) {
     return status_or_exception([&]() -> Result<std::shared_ptr<const ResidentChunk>> {
         settle();
+        const auto part = std::find_if(parts_.begin(), parts_.end(),
+                                       [&](const Part& own) { return own.chunk->id() == id; });
+        if (part != parts_.end()) {
+            if (!part->chunk->filling().filled()) return std::shared_ptr<const ResidentChunk>();
+            part->last_used = ++requests_;
+            count_found(part->database, part->tables);
+            return part->chunk;
+        }
         const ValueKind* kind = nullptr;
         IndexedChunk* const found = find_resident(id, &kind);
         if (found == nullptr || !found->chunk->filling().filled())
             return std::shared_ptr<const ResidentChunk>();
         ++requests_;
         use(*found);
-        count_found(*kind, *found);
+        count_found(kind->database, found->tables);
         return found->chunk;
     });
 }
@@ -259,7 +274,56 @@ void ResidentValues::give_up_failed() {
     for_each_chunk([&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) {
         if (chunk.chunk->filling().failed()) give_up(index, chunk);
     });
+    give_up_parts([](const Part& part) { return part.chunk->filling().failed(); });
     drop_empty();
+}
+
+// ---- Parts ----
+
+std::uint64_t ResidentValues::bytes_of_parts() const {
+    std::uint64_t bytes = 0;
+    for (const Part& part : parts_) bytes += part.cost();
+    return bytes;
+}
+
+template <class Which>
+void ResidentValues::give_up_parts(const Which& which) {
+    std::erase_if(parts_, [&](Part& part) {
+        if (!which(part)) return false;
+        bytes_ -= part.cost();
+        files_ -= part.chunk->files();
+        given_up_.push_back(std::move(part.chunk));
+        return true;
+    });
+}
+
+void ResidentValues::give_up_oldest_part() {
+    const auto oldest = std::min_element(
+        parts_.begin(), parts_.end(),
+        [](const Part& a, const Part& b) { return a.last_used < b.last_used; });
+    const std::uint64_t id = oldest->chunk->id();
+    give_up_parts([id](const Part& part) { return part.chunk->id() == id; });
+}
+
+bool ResidentValues::may_add_part(const ValueRequest& request, const ResidentChunk& chunk) const {
+    const std::uint64_t most = limits_.bytes / kPartOfParts, cost = chunk.bytes().size();
+    // What is left when all other parts are given up
+    return request.asked.run == run_ && cost <= most &&
+           bytes_ - bytes_of_parts() + cost <= limits_.bytes &&
+           files_ + chunk.files() <= limits_.files;
+}
+
+void ResidentValues::add_part(std::shared_ptr<const ResidentChunk> chunk,
+                              const ValueRequest& request) {
+    Part part{std::move(chunk), request.asked.kind.database, {}, requests_};
+    for (const ValuePointer& pointer : request.pointers) ++part.tables[pointer.table];
+    const std::uint64_t cost = part.cost();
+    while (!parts_.empty() && (bytes_of_parts() + cost > limits_.bytes / kPartOfParts ||
+                               bytes_ + cost > limits_.bytes))
+        give_up_oldest_part();
+    files_ += part.chunk->files();
+    bytes_ += cost;
+    parts_.push_back(std::move(part));
 }
 
 void ResidentValues::end(ValueRequest& request, std::uint64_t chunk) {
@@ -267,18 +331,18 @@ void ResidentValues::end(ValueRequest& request, std::uint64_t chunk) {
     request.ended_as = chunk;
 }
 
-/// Whether a copy of all values may come in the place of the chunks that they lie in.
-bool ResidentValues::worth_adding(const ValueRequest& request) const {
+/// What the resident chunks have that the values lie in, if a copy of them may be resident; else 0.
+std::uint64_t ResidentValues::bytes_of_sources(const ValueRequest& request) const {
     for (std::size_t value = 0; value < request.places.size(); ++value)
-        if (!request.may_add(value)) return false;
+        if (!request.may_add(value)) return 0;
     const auto kind = kinds_.find(request.asked.kind);
-    if (kind == kinds_.end()) return false;
+    if (kind == kinds_.end()) return 0;
     std::uint64_t live_bytes = 0;
     for (const auto& own : kind->second.chunks())
         if (own != nullptr && std::find(request.chunks.begin(), request.chunks.end(), own->chunk) !=
                                   request.chunks.end())
             live_bytes += own->live_bytes;
-    return request.bytes >= live_bytes / 2;
+    return live_bytes;
 }
 
 // ---- What is resident ----
@@ -357,6 +421,10 @@ bool ResidentValues::is_new(const IndexedChunk& chunk) const {
 
 void ResidentValues::give_up_to_limits() {
     while (bytes_ > limits_.bytes || files_ > limits_.files) {
+        if (!parts_.empty()) {
+            give_up_oldest_part();
+            continue;
+        }
         struct Oldest {
             ValueIndex* index = nullptr;
             IndexedChunk* chunk = nullptr;
@@ -385,6 +453,7 @@ void ResidentValues::drop_empty() {
 void ResidentValues::forget_all() {
     for_each_chunk(
         [&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) { give_up(index, chunk); });
+    give_up_parts([](const Part&) { return true; });
     kinds_.clear();
     counts_.clear();
 }
@@ -398,6 +467,9 @@ std::uint64_t ResidentValues::forget(std::uint32_t database, std::uint32_t table
         for (std::size_t row = 0; row < chunk.row_count(); ++row)
             if (table == 0 || chunk.rows[row].table == table) chunk.lose(row);
         forgotten += before - chunk.live_values;
+    });
+    give_up_parts([&](const Part& part) {
+        return part.database == database && (table == 0 || part.tables.contains(table));
     });
     std::erase_if(counts_, [&](const auto& counts) {
         return counts.first.first == database && (table == 0 || counts.first.second == table);
@@ -432,10 +504,11 @@ void ResidentValues::count_found(const ValueRequest& request) {
         });
 }
 
-void ResidentValues::count_found(const ValueKind& kind, const IndexedChunk& chunk) {
+void ResidentValues::count_found(std::uint32_t database,
+                                 const std::map<std::uint32_t, std::uint64_t>& tables) {
     const auto now = Clock::now();
-    for (const auto& [table, values] : chunk.tables) {
-        const auto counts = counts_.find({kind.database, table});
+    for (const auto& [table, values] : tables) {
+        const auto counts = counts_.find({database, table});
         if (counts == counts_.end()) continue;
         counts->second.hits += values;
         counts->second.asked = now;

@@ -11,6 +11,12 @@
 // fills such a chunk (chunk_filler.hpp), while a device makes its copy of the copies that it has of
 // the older chunks. A chunk whose filling fails is given up at the next request.
 //
+// A session may ask for some of the values, and say that it will ask for the same again, by the name
+// of their bytes (TakeValues::again). Then their copy stays as a part: values are not found in it, and
+// it is there beside the chunks that they come from. Parts have at most a fourth of the limit
+// together; where there is no room for them, the one that was used longest ago goes first, and all
+// of them go before chunks do.
+//
 // What is given up when there is more than the limit: chunks, the one that was used longest ago
 // first. A chunk that no later request has found a value in is new. When other chunks are there,
 // new ones have at most half of the limit together, and the oldest of them goes first when they
@@ -88,13 +94,14 @@ public:
     /// All values of the request in one chunk, which is at its end then: a chunk that has just
     /// these, or a copy on the execution's threads. The copy becomes resident instead of the chunks
     /// that the values come from when it has at least half of what they have, as after an update of
-    /// some rows. With `early` the chunk may be one that is still being filled. Errors:
-    /// invalid_argument when values are missing; cancelled; out_of_memory; io_error; unavailable
-    /// when the chunk's filling has failed.
-    Result<Taken> take(ValueRequest& request, bool early, Execution& execution,
+    /// some rows; with `again` one that has less than three quarters becomes a part, where there is
+    /// room. With `early` the chunk may be one that is still being filled. Errors: invalid_argument
+    /// when values are missing; cancelled; out_of_memory; io_error; unavailable when the chunk's
+    /// filling has failed.
+    Result<Taken> take(ValueRequest& request, const TakeValues& message, Execution& execution,
                        BeginFilling begin = {});
-    /// The chunk of that id where it is resident and filled, null where it is not. Each of its
-    /// values counts as found. O(resident chunks). Error: out_of_memory.
+    /// The chunk or part of that id where it is resident and filled, null where it is not. Each of
+    /// its values counts as found. O(resident chunks). Error: out_of_memory.
     Result<std::shared_ptr<const ResidentChunk>> take_resident(std::uint64_t id);
     /// Waits until the chunk is filled, if there is one of that id. Errors: cancelled; unavailable.
     Status await(std::uint64_t id, Stop stop) const;
@@ -146,8 +153,26 @@ private:
         std::vector<std::uint32_t> values;
     };
 
+    /// A copy of values that lie in chunks, too.
+    struct Part {
+        std::shared_ptr<const ResidentChunk> chunk;
+        std::uint32_t database;
+        std::map<std::uint32_t, std::uint64_t> tables;  // how many values of each there are
+        std::uint64_t last_used;
+        std::uint64_t cost() const { return chunk->bytes().size(); }
+    };
+
     /// The request's values in one new chunk.
-    Result<Taken> gathered(ValueRequest& request, Execution& execution, BeginFilling begin);
+    Result<Taken> gathered(ValueRequest& request, bool again, Execution& execution,
+                           BeginFilling begin);
+    /// Whether there is room for a part of the request's values.
+    bool may_add_part(const ValueRequest& request, const ResidentChunk& chunk) const;
+    void add_part(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request);
+    /// Those for which `which` holds.
+    template <class Which>
+    void give_up_parts(const Which& which);
+    void give_up_oldest_part();
+    std::uint64_t bytes_of_parts() const;
     /// Whether add() has a chance to add such a chunk.
     bool may_add(const ValueRequest& request, const ResidentChunk& chunk,
                  std::span<const std::uint32_t> values) const;
@@ -155,7 +180,8 @@ private:
     void forget_all();
     void use(IndexedChunk& chunk);
     void count_found(const ValueRequest& request);
-    void count_found(const ValueKind& kind, const IndexedChunk& chunk);
+    void count_found(std::uint32_t database,
+                     const std::map<std::uint32_t, std::uint64_t>& tables);
     void count_added(const ValueRequest& request, const IndexedChunk& chunk);
     /// Adds those of the request's values that lie in the chunk, if that is allowed and worth it.
     /// Returns whether the chunk is resident then.
@@ -173,7 +199,7 @@ private:
     void give_up_remains(ValueIndex& index);
     void give_up_to_limits();
     bool is_new(const IndexedChunk& chunk) const;
-    bool worth_adding(const ValueRequest& request) const;
+    std::uint64_t bytes_of_sources(const ValueRequest& request) const;
     void drop_empty();
     std::vector<ResidentTable> list_tables();
     void drop_counts();
@@ -183,12 +209,13 @@ private:
     const ResidentLimits limits_;
     const std::shared_ptr<ResidentChunks> chunks_;
     std::map<ValueKind, ValueIndex> kinds_;
+    std::vector<Part> parts_;
     std::map<TableName, Counts> counts_;  // of tables that values are or were resident of
     std::size_t most_counts_ = 1024;      // before those without values are dropped
     std::uint64_t run_ = 0;
     std::uint64_t requests_ = 0;  // that there have been: the number of the last one
     std::uint64_t offered_ = 0;   // bytes of chunks that were to be resident
-    std::uint64_t bytes_ = 0;     // that chunks cost
+    std::uint64_t bytes_ = 0;     // that chunks and parts cost
     std::size_t files_ = 0;       // that they have
     std::vector<std::shared_ptr<const ResidentChunk>> given_up_;
     std::optional<Unsettled> unsettled_;

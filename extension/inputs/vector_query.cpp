@@ -185,7 +185,7 @@ void VectorRows::read_vectors(Arrival arrival) {
         } else {
             const DenseVectors vectors(rows_.values(0), type_, dimensions_);
             unpacked_ = rows_.values(0).unpacked_bytes();
-            check_read(read_column(rows_.values(0), vectors, laid_out_, arrival));
+            check_read(read_column(rows_.values(0), vectors, laid_out_, arrival, again_));
         }
     }
     if (laid_out_.arrived()) rows_.release_values();
@@ -200,7 +200,8 @@ bool VectorRows::read_vectors_if_alike() {
         dimensions_ = first.dimensions;
         const DenseVectors vectors(rows_.values(0), type_, dimensions_);
         unpacked_ = rows_.values(0).unpacked_bytes();
-        if (read_column(rows_.values(0), vectors, laid_out_) != size()) return false;
+        if (read_column(rows_.values(0), vectors, laid_out_, Arrival::awaited, again_) != size())
+            return false;
     }
     rows_.release_values();
     finish();
@@ -225,8 +226,12 @@ void VectorRows::copy(std::size_t most, std::shared_ptr<const RememberedVectors>
 }
 
 bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows) {
+    return rows->ids.type.oid == id_type().oid && take_vectors(rows);
+}
+
+bool VectorRows::take_vectors(const std::shared_ptr<const RememberedVectors>& rows) {
     if (rows->type.form != type_.form || rows->type.element != type_.element ||
-        rows->ids.type.oid != id_type().oid || rows->ids.bytes > memory_limit_ ||
+        rows->ids.bytes > memory_limit_ ||
         !take_resident_column(rows->resident, rows->bytes(), rows->unpacked, laid_out_))
         return false;
     dimensions_ = rows->dimensions;
@@ -236,7 +241,7 @@ bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows) {
     return true;
 }
 
-/// Whether the rows that were added have been read, and their places are known.
+/// Whether the rows that were added have been read.
 bool VectorRows::read_added(const RememberedVectors& rows, std::span<const AddedRow> added) {
     if (added.empty()) return true;
     attempt_or_raise(
@@ -245,7 +250,11 @@ bool VectorRows::read_added(const RememberedVectors& rows, std::span<const Added
     const InnerQueryTraits plain{false, true};
     for (const AddedRow& row : added) added_->collect(row.id, {&row.value, 1}, plain);
     added_->end_rows(plain);
-    if (!added_->read_vectors_if_alike() || added_->dimensions() != rows.dimensions) return false;
+    return added_->read_vectors_if_alike() && added_->dimensions() == rows.dimensions;
+}
+
+bool VectorRows::find_places_of_added(const RememberedVectors& rows) {
+    if (added_ == nullptr) return true;
     auto* const ids = make_owned<RowIds>(CurrentMemoryContext, id_type(), memory_limit_);
     // The rows outlive this function, which is all that the ids are for.
     attempt_or_raise([&] { ids->take({std::shared_ptr<void>(), &rows.ids}); });
@@ -255,12 +264,33 @@ bool VectorRows::read_added(const RememberedVectors& rows, std::span<const Added
 bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows,
                       const RowChanges& changes) {
     attempt_or_raise([&] { removed_.assign(changes.removed.begin(), changes.removed.end()); });
-    if (rows->ids.type.oid == id_type().oid && read_added(*rows, changes.added) && take(rows))
+    if (rows->ids.type.oid == id_type().oid && read_added(*rows, changes.added) &&
+        find_places_of_added(*rows) && take(rows))
         return true;
+    forget_changes();
+    return false;
+}
+
+bool VectorRows::take_without_order(const std::shared_ptr<const RememberedVectors>& rows,
+                                    const RowChanges& changes) {
+    attempt_or_raise([&] {
+        removed_.assign(changes.removed.begin(), changes.removed.end());
+        rows_before_added_.assign(changes.added.size(), static_cast<std::uint32_t>(rows->ids.size));
+    });
+    if (read_added(*rows, changes.added)) {
+        const IdType own = id_type();
+        attempt_or_raise([&] { rows_.set_id_type(rows->ids.type); });
+        if (take_vectors(rows)) return true;
+        attempt_or_raise([&] { rows_.set_id_type(own); });
+    }
+    forget_changes();
+    return false;
+}
+
+void VectorRows::forget_changes() {
     removed_.clear();
     rows_before_added_.clear();
     release_added();
-    return false;
 }
 
 /// In the order of all rows.

@@ -74,6 +74,10 @@ public:
     /// count, and those of added(). False, and nothing is taken, also where a vector that was added
     /// is not as the others, or where an id that was added is that of another row.
     bool take(const std::shared_ptr<const RememberedVectors>& rows, const RowChanges& changes);
+    /// The same for who is not interested in ids, nor in an order of rows: ids of the copy may be of
+    /// any type, and rows that were added come behind all others.
+    bool take_without_order(const std::shared_ptr<const RememberedVectors>& rows,
+                            const RowChanges& changes);
 
     // After that:
 
@@ -85,8 +89,12 @@ public:
     /// For each of added(), how many of the rows below size() come before it.
     std::span<const std::uint32_t> rows_before_added() const { return rows_before_added_; }
 
-    /// Before the first row: places() will be asked for.
-    void keep_places() { rows_.keep_places(); }
+    /// Before the first row: the rows are to be remembered. places() will be asked for, and gputextd
+    /// keeps what it can of the vectors.
+    void keep_places() {
+        rows_.keep_places();
+        again_ = true;
+    }
     /// After end_rows(): as CollectedRows::places().
     std::span<const ItemPointerData> places() const { return rows_.places(); }
 
@@ -143,7 +151,10 @@ private:
     void read_collected(std::size_t row, VectorValue& vector);
     void check_read(std::uint64_t fault);
     void append_collected();
+    bool take_vectors(const std::shared_ptr<const RememberedVectors>& rows);
     bool read_added(const RememberedVectors& rows, std::span<const AddedRow> added);
+    bool find_places_of_added(const RememberedVectors& rows);
+    void forget_changes();
     std::size_t first_row() const;
     void release_added();
 
@@ -151,6 +162,7 @@ private:
     std::size_t memory_limit_;
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
+    bool again_ = false;          // as in read_column()
     std::uint64_t unpacked_ = 0;  // of the vectors that were read: StoredValues::unpacked_bytes()
     // Of vectors that were laid out:
     LaidOutBytes laid_out_, laid_out_columns_;

@@ -93,21 +93,13 @@ void KnnComputation::leave_out() {
     const RowKeys pairs = of_block(rows_.left_out());
     const std::span<const std::uint32_t> removed = rows_.items.removed();
     if (pairs.queries.empty() && removed.empty()) return;
-    std::uint64_t kept = 0;
-    for (std::size_t query = 0; query + 1 < answer.begins.size(); ++query) {
-        const std::uint64_t begin = std::exchange(answer.begins[query], kept);
-        const std::uint64_t end = answer.begins[query + 1];
-        for (std::uint64_t i = begin; i < end && kept - answer.begins[query] < k_; ++i) {
-            if (!pairs.differ(query, answer.items[i]) ||
-                std::binary_search(removed.begin(), removed.end(), answer.items[i]))
-                continue;
-            answer.items[kept] = answer.items[i];
-            answer.distances[kept++] = answer.distances[i];
-        }
-    }
-    answer.begins.back() = kept;
-    answer.items.resize(kept);
-    answer.distances.resize(kept);
+    keep_nearest(
+        k_,
+        [&](std::size_t query, std::uint32_t item) {
+            return pairs.differ(query, item) &&
+                   !std::binary_search(removed.begin(), removed.end(), item);
+        },
+        answer);
 }
 
 Status KnnComputation::keep(Result<Neighbors> found) {

@@ -73,6 +73,7 @@ void print_run(const NearestRun& run, ExplainState* explain) {
     };
     ExplainPropertyText("Device", device_of(run.searches), explain);
     count("Items", run.items);
+    if (run.remembered) ExplainPropertyBool("Remembered", true, explain);
     count("Queries", run.queries);
     count("Distances Computed Again", run.searches.rescored);
     count("Queries Searched Again", run.searches.widened);

@@ -25,6 +25,7 @@ namespace gputext {
 /// What a run of the node has done so far.
 struct NearestRun {
     std::uint64_t items = 0;
+    bool remembered = false;     // the items
     std::uint64_t queries = 0;   // searched
     std::uint64_t ordinary = 0;  // outer rows that the ordinary query answered
     SearchCounts searches;

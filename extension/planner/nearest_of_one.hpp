@@ -23,9 +23,6 @@ namespace gputext {
 /// time for distances of O(d) on the session's thread, O(k) memory. Functions raise errors.
 class NearestOfOne {
 public:
-    /// Whether the node's queries are all one, and its distances exact.
-    static bool answers(const NearestPlan& plan) { return plan.one_query && plan.distance.exact; }
-
     /// `context` keeps the columns. What is kept may take `memory_limit`.
     NearestOfOne(const NearestPlan& plan, std::size_t k, MemoryContext context,
                  std::size_t memory_limit)

@@ -31,6 +31,7 @@ extern "C" {
 #include "extension/planner/nearest_statement.hpp"
 #include "extension/planner/planner_run.hpp"
 #include "extension/queries/bundle_plan.hpp"
+#include "extension/queries/remembered_scans.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -47,6 +48,7 @@ struct PlannedShape {
     PlannedStmt* bundles;  // null for none
     VersionedTable table;
     bool parallel_safe;
+    bool remembered;  // the items: by the session, when the plan is made
 };
 
 /// Those of the planner runs that are under way: the planner asks again for each order of joins.
@@ -63,19 +65,30 @@ bool is_found_while_reading(const NearestShape& shape) {
     return shape.outer == NIL && shape.distance.exact;
 }
 
+bool are_remembered(const PlannedShape& planned, ParamListInfo parameters) {
+    const NearestShape& shape = *planned.shape;
+    if (shape.keys != NIL || shape.distance.trigrams) return false;
+    const WholeScan scan =
+        whole_scan_of(planned.items, WholeScan::kPlace,
+                      static_cast<AttrNumber>(shape.columns + 1), parameters);
+    return scan.known() && remembered_rows(scan) != nullptr;
+}
+
 void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     NearestShape& shape = *planned.shape;
     planned.parallel_safe = max_parallel_hazard(shape.items) != PROPARALLEL_UNSAFE;
-    if (!is_found_while_reading(shape)) planned.table = add_row_columns(shape.items, shape.columns);
+    if (!is_found_while_reading(shape) || !shape.distance.trigrams)
+        planned.table = add_row_columns(shape.items, shape.columns, !shape.distance.trigrams);
     const auto* const items = static_cast<const Query*>(copyObjectImpl(shape.items));
     planned.items = plan_ordinarily(shape.items, root->glob->boundParams);
-    // Where distances are computed as items come, that is more than to hand an item on, unless few
-    // of the rows that are read are items.
-    const bool few = planned.items->planTree->plan_rows < kFewestBundled;
-    if (planned.parallel_safe && (few || !is_found_while_reading(shape)))
-        planned.bundles = plan_bundles(items, root->glob->boundParams, *planned.items,
-                                       {planned.table, planned.table.known() ? shape.columns : -1},
-                                       is_found_while_reading(shape) ? 0 : kFewestBundled);
+    // Where distances are computed as items come, they need the values.
+    const bool found = is_found_while_reading(shape);
+    if (planned.parallel_safe)
+        planned.bundles =
+            plan_bundles(items, root->glob->boundParams, *planned.items,
+                         {planned.table, planned.table.known() && !found ? shape.columns : -1},
+                         found ? 0 : kFewestBundled);
+    planned.remembered = are_remembered(planned, root->glob->boundParams);
     // The statement's own plan has the rights to the same tables, and says so once.
     leave_rights_out(planned.items);
     if (planned.bundles != nullptr) leave_rights_out(planned.bundles);
@@ -347,7 +360,8 @@ double understatement(const Path& ordinary) {
 }
 
 /// `matching`: items that one query is compared with.
-double search_cost(const NearestShape& shape, double queries, double items, double matching) {
+double search_cost(const PlannedShape& planned, double queries, double items, double matching) {
+    const NearestShape& shape = *planned.shape;
     if (shape.distance.trigrams) return text_search_cost(shape, queries, items, matching);
     const std::size_t dimensions = dimensions_of(shape.query);
     constexpr double kMost = 1e9;
@@ -359,11 +373,12 @@ double search_cost(const NearestShape& shape, double queries, double items, doub
                              {}};
     Vectors of_items = of_queries;
     of_items.rows = static_cast<std::size_t>(std::clamp(items, 1.0, kMost));
-    if (is_found_while_reading(shape))
+    if (is_found_while_reading(shape) && !planned.remembered)
         return items *
                (kTakeSecondsPerItem + kTakeSecondsPerElement * static_cast<double>(dimensions)) *
                kUnitsPerSecond;
-    const double keeping = kKeepSecondsPerElement * items * static_cast<double>(dimensions);
+    const double keeping =
+        planned.remembered ? 0 : kKeepSecondsPerElement * items * static_cast<double>(dimensions);
     const double seconds =
         shape.keys == NIL
             ? knn_cpu_seconds(of_queries, of_items, cpu_threads())
@@ -380,7 +395,12 @@ int workers_of(const PlannedStmt& statement) {
 /// plan that the planner would have, which is for reading.
 Cost reading_cost(const PlannedShape& planned) {
     const Cost cost = planned.items->planTree->total_cost;
-    if (planned.bundles == nullptr || !is_found_while_reading(*planned.shape)) return cost;
+    if (planned.remembered) return 0;
+    // Where distances are computed as items come, that is more than to hand an item on, unless few
+    // of the rows that are read are items.
+    if (planned.bundles == nullptr || !is_found_while_reading(*planned.shape) ||
+        planned.items->planTree->plan_rows >= kFewestBundled)
+        return cost;
     return parallel_setup_cost +
            cost * (workers_of(*planned.items) + 1) / (workers_of(*planned.bundles) + 1);
 }
@@ -388,7 +408,7 @@ Cost reading_cost(const PlannedShape& planned) {
 void set_costs(Path& path, const Path& outer, const Path& ordinary, const PlannedShape& planned) {
     const Plan& items = *planned.items->planTree;
     Cost own = reading_cost(planned) +
-               search_cost(*planned.shape, outer.rows, items.plan_rows, sorted_rows(&ordinary));
+               search_cost(planned, outer.rows, items.plan_rows, sorted_rows(&ordinary));
     // In the unit of what it is compared with.
     if (planned.shape->distance.trigrams) own /= understatement(ordinary);
     path.startup_cost = outer.total_cost + own;

@@ -45,9 +45,15 @@ struct NearestPlan {
     VersionedTable table;  // of the item query's last columns, behind the keys
 };
 
+/// Whether the node's queries are all one, and its distances exact: they may be computed while
+/// items come (nearest_of_one.hpp), and bundles of these have all values.
+inline bool finds_of_one(const NearestPlan& plan) {
+    return plan.one_query && plan.distance.exact;
+}
+
 /// BundledRows::value of the item query.
 inline int bundled_value(const NearestPlan& plan) {
-    return plan.table.known() ? plan.columns : -1;
+    return plan.table.known() && !finds_of_one(plan) ? plan.columns : -1;
 }
 
 /// For CustomScan::custom_private.

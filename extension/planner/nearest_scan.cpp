@@ -5,6 +5,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 }
 
@@ -27,7 +28,7 @@ extern "C" {
 // of them at once; then it gives the rows of one outer row after the other. The items are read when
 // the first outer row is there, and stay until the node ends, rescans included. Where the outer
 // rows have one vector and the distance is exact, its nearest items are found while items are read,
-// and stay in their place. An outer row that cannot be answered so is answered by the inner side of
+// and stay in their place, unless the session remembers the items or is going to. An outer row that cannot be answered so is answered by the inner side of
 // the loop below the node (nearest_plan.hpp), as that loop would have it.
 
 namespace gputext {
@@ -73,7 +74,8 @@ private:
     bool append_vector();
     bool append_text();
     std::int64_t number_of_one_query();
-    bool finds_of_one() const { return k_ > 0 && NearestOfOne::answers(plan_); }
+    bool finds_of_one() const { return k_ > 0 && !keeps_items_; }
+    const PlannedStmt* item_plan() const { return statement_of_items(plan_, keeps_items_); }
     void search();
     bool next_outer();
     TupleTableSlot* show_item(const NearestItem& item);
@@ -98,6 +100,7 @@ private:
     TupleTableSlot* outer_ = nullptr;  // the outer row at work
     int outer_columns_ = 0;
 
+    bool keeps_items_ = false;  // in items_
     bool limits_known_ = false;
     std::size_t k_ = 0;  // with the offset; 0 where the ordinary query answers all
     std::size_t offset_ = 0;
@@ -159,7 +162,11 @@ void NearestScan::begin(EState* estate, int flags) {
     auto* const scan = reinterpret_cast<CustomScan*>(node_->ss.ps.plan);
     loop_ = ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, flags_);
     node_->custom_ps = list_make1(outer());
-    item_statement_.start(statement_of_items(plan_), estate, flags_);
+    PushActiveSnapshot(estate->es_snapshot);
+    keeps_items_ = !gputext::finds_of_one(plan_) ||
+                   are_worth_keeping(plan_, estate->es_param_list_info);
+    PopActiveSnapshot();
+    item_statement_.start(item_plan(), estate, flags_);
     const TupleDesc outer_row = ExecGetResultType(outer());
     outer_columns_ = outer_row->natts;
     outer_ = ExecInitExtraTupleSlot(estate, outer_row, &TTSOpsMinimalTuple);
@@ -201,8 +208,8 @@ void NearestScan::set_limits() {
 
 /// The library may have been replaced since the node began.
 void NearestScan::make_items_ready() {
-    if (item_statement_.description()->plannedstmt != statement_of_items(plan_))
-        item_statement_.start(statement_of_items(plan_), estate(), flags_);
+    if (item_statement_.description()->plannedstmt != item_plan())
+        item_statement_.start(item_plan(), estate(), flags_);
 }
 
 void NearestScan::read_items() {
@@ -212,7 +219,8 @@ void NearestScan::read_items() {
     make_items_ready();
     items->read(plan_, item_statement_);
     items_ = items;
-    run_.items = items->vectors.size();
+    run_.items = items->size();
+    run_.remembered = items->remembered();
     lap.end();
 }
 

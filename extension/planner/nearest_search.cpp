@@ -11,6 +11,7 @@ extern "C" {
 #include <optional>
 #include <utility>
 
+#include "cpp/knn/added_neighbors.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/knn.hpp"
@@ -21,6 +22,7 @@ extern "C" {
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/values/row_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -137,10 +139,11 @@ struct StoredVector {
 /// context. Nothing is to be destroyed. Functions raise errors.
 class DistanceCall {
 public:
-    DistanceCall(const NearestPlan& plan, const Vectors& items)
-        : items_(items), item_is_left_(plan.item_is_left) {
+    DistanceCall(const NearestPlan& plan, const VectorRows& items)
+        : items_(items.view()), item_is_left_(plan.item_is_left) {
+        if (items.added() != nullptr) added_ = items.added()->view();
         fmgr_info(plan.distance.function, &function_);
-        bytes_ = items.dimensions * element_size(items.type);
+        bytes_ = items_.dimensions * element_size(items_.type);
         item_ = new_vector();
         query_ = new_vector();
     }
@@ -149,7 +152,10 @@ public:
         std::memcpy(query_->elements, elements, bytes_);
     }
     double operator()(std::size_t item) {
-        std::memcpy(item_->elements, items_.row_bytes(item), bytes_);
+        std::memcpy(item_->elements,
+                    item < items_.rows ? items_.row_bytes(item)
+                                       : added_.row_bytes(item - items_.rows),
+                    bytes_);
         const Datum a = PointerGetDatum(item_), b = PointerGetDatum(query_);
         return DatumGetFloat8(
             FunctionCall2(&function_, item_is_left_ ? a : b, item_is_left_ ? b : a));
@@ -165,7 +171,7 @@ private:
     }
 
     FmgrInfo function_;
-    const Vectors& items_;
+    Vectors items_, added_{};
     bool item_is_left_;
     std::size_t bytes_ = 0;
     StoredVector* item_ = nullptr;
@@ -295,9 +301,8 @@ void rank_as_found(Search& search, const Neighbors& found, std::size_t row) {
 /// Answers what one search has found. The queries that need a wider one stay pending.
 void take_answers(Search& search, const Vectors& queries, const Neighbors& found,
                   std::size_t wanted) {
-    const Vectors items = search.items.vectors.view();
     std::optional<DistanceCall> call;
-    if (!search.plan.distance.exact) call.emplace(search.plan, items);
+    if (!search.plan.distance.exact) call.emplace(search.plan, search.items.vectors);
     std::size_t pending = 0;
     for (std::size_t row = 0; row < search.pending.size(); ++row) {
         CHECK_FOR_INTERRUPTS();
@@ -317,13 +322,39 @@ void take_answers(Search& search, const Vectors& queries, const Neighbors& found
     search.pending.resize(pending);
 }
 
+/// Leaves items out that were removed, and takes in those that were added.
+void take_changes(Search& search, KnnParameters parameters, const Vectors& queries,
+                  std::size_t wanted, Neighbors& answer) {
+    const VectorRows& items = search.items.vectors;
+    const std::span<const std::uint32_t> removed = items.removed();
+    const VectorRows* const added = items.added();
+    if (removed.empty() && added == nullptr) return;
+    keep_nearest(
+        wanted,
+        [&](std::size_t, std::uint32_t item) {
+            return !std::binary_search(removed.begin(), removed.end(), item);
+        },
+        answer);
+    if (added == nullptr) return;
+    parameters.k = std::min(wanted, added->size());
+    run_on_rows(queries.rows * added->size() * added->dimensions(),
+                [&](Execution& execution) -> Status {
+                    const Result<Neighbors> found =
+                        knn(parameters, queries, added->view(), {}, execution);
+                    if (!found.ok()) return found.status();
+                    return merge_added(*found, items.rows_before_added(), items.size(), wanted,
+                                       execution.stop(), answer);
+                });
+}
+
 /// Each search is for so many times more items than the one before.
 constexpr std::size_t kWidening = 8;
 
 void search_pending(Search& search, std::size_t wanted, MemoryContext context) {
     TimeSplit times;
     KnnParameters parameters;
-    parameters.k = wanted;
+    const std::span<const std::uint32_t> removed = search.items.vectors.removed();
+    parameters.k = std::min(wanted + removed.size(), search.items.vectors.size());
     parameters.metric = search.plan.distance.metric;
     parameters.memory_limit = host_memory_limit();
     parameters.answer_limit = host_memory_limit();
@@ -334,6 +365,7 @@ void search_pending(Search& search, std::size_t wanted, MemoryContext context) {
         context, search.items, parameters, queries, matches, pairs);
     run_computation(*computation, times, context);
     ++(computation->on_device ? search.counts.on_device : search.counts.on_cpu);
+    take_changes(search, parameters, queries, wanted, computation->answer);
     take_answers(search, queries, computation->answer, wanted);
 }
 
@@ -384,7 +416,7 @@ void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
         if (plan.distance.trigrams)
             search_texts(search, round);
         else
-            search_pending(search, std::min(wanted, items.vectors.size()), round);
+            search_pending(search, std::min(wanted, items.size()), round);
         MemoryContextSwitchTo(context);
         MemoryContextDelete(round);
         wanted *= kWidening;

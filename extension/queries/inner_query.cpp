@@ -1,9 +1,6 @@
 #include "extension/queries/inner_query.hpp"
 
 extern "C" {
-#include "access/parallel.h"
-#include "access/table.h"
-#include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -14,7 +11,6 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
 
@@ -30,6 +26,7 @@ extern "C" {
 #include "extension/queries/executed_rows.hpp"
 #include "extension/queries/reduced_rows.hpp"
 #include "extension/queries/remembered_scans.hpp"
+#include "extension/queries/repeated_scan.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/types/column_types.hpp"
 #include "extension/values/row_versions.hpp"
@@ -261,103 +258,39 @@ InnerQueryTraits traits_of(SPIPlanPtr plan) {
 
 /// Rows of a query that gives all rows of a table, for a receiver that may take remembered ones.
 struct Repeat {
-    RepeatReceiver* receiver;                       // null for any other receiver
-    WholeScan scan;                                 // not known for any other query
-    std::shared_ptr<const RememberedScan> earlier;  // null for none
-    std::shared_ptr<RememberedScan> now;            // with the state of the table alone
-    GrowingArray<ItemPointerData> nulls;            // places of rows that the scan leaves out
+    Repeat(RepeatReceiver* taker, MemoryContext context) : receiver(taker), rows(context) {}
+
+    RepeatReceiver* receiver;  // null for any other receiver
+    RepeatedScan rows;         // not known for any other query
+    RepeatedScan::Found found;
+    GrowingArray<ItemPointerData> nulls;  // places of rows that the scan leaves out
 };
 
-/// Whether the query gives all rows of a table whose state may be noted. Other modules that check
-/// rights may look at more than what is checked here.
-bool may_remember(const CachedPlanSource& prepared, const RowReceiver& receiver,
-                  const WholeScan& scan) {
-    if (!scan.known() || receiver.query().ordered || prepared.resultDesc->natts != 2 ||
-        IsolationIsSerializable() || IsParallelWorker() || ExecutorCheckPerms_hook != nullptr)
-        return false;
-    const Relation table = table_open(scan.relation, NoLock);
-    const bool may = TableState::may_be_noted(table);
-    table_close(table, NoLock);
-    return may;
+/// The scan that the query is, where its rows may be remembered. Other modules that check rights
+/// may look at more than what is checked here.
+WholeScan scan_to_remember(const PlannedStmt* statement, InnerRows& to) {
+    if (to.receiver().query().ordered || to.prepared().resultDesc->natts != 2 ||
+        ExecutorCheckPerms_hook != nullptr)
+        return {};
+    const WholeScan scan = whole_scan_of(statement, 1, 2);
+    return scan.known() && may_be_repeated(scan.relation) ? scan : WholeScan();
 }
 
-/// How a table has changed since its earlier scan.
-struct ChangesOfRows {
-    TableChanges found;
-    GrowingArray<AddedRow> added;
-    int64 nulls = 0;  // now
-    double ms = 0;    // that it took to find them
-};
-
-/// The rows of the tuples that were added. False where one of their ids is null, which is an error
-/// of the scan.
-bool read_added(Relation table, const WholeScan& scan, const InnerRows& to,
-                ChangesOfRows& changes) {
-    for (std::size_t i = 0; i < changes.found.added.size(); ++i) {
-        const HeapTuple tuple = changes.found.added[i];
-        bool null = false, null_id = false;
-        const Datum value = heap_getattr(tuple, scan.value, RelationGetDescr(table), &null);
-        const Datum id = heap_getattr(tuple, scan.id, RelationGetDescr(table), &null_id);
-        if (null_id) return false;
-        if (null)
-            ++changes.nulls;
-        else
-            append_or_raise(changes.added, AddedRow{to.id(id), value});
-    }
-    return true;
-}
-
-/// Whether it is known how the table has changed since its earlier scan.
-bool read_changes(const InnerRows& to, Repeat& repeat, ChangesOfRows& changes) {
-    instr_time begin, end;
-    INSTR_TIME_SET_CURRENT(begin);
-    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
-    TableState& now = repeat.now->state;
-    const RememberedScan& earlier = *repeat.earlier;
-    const Relation table = table_open(repeat.scan.relation, NoLock);
-    changes.nulls = earlier.nulls;
-    const bool known = now.note(table, earlier.state.pages()) && now.follows(earlier.state) &&
-                       find_changes(table, now, earlier.by_page, changes.found) &&
-                       read_added(table, repeat.scan, to, changes);
-    changes.nulls -= changes.found.removed_nulls;
-    table_close(table, NoLock);
-    INSTR_TIME_SET_CURRENT(end);
-    INSTR_TIME_SUBTRACT(end, begin);
-    changes.ms = INSTR_TIME_GET_MILLISEC(end);
-    return known;
-}
-
-/// Whether the receiver has taken the rows of the earlier scan with their changes.
-bool take_changed(Repeat& repeat, ChangesOfRows& changes) {
-    GrowingArray<std::uint32_t>& removed = changes.found.removed;
-    if (removed.empty() && changes.added.empty())
-        return repeat.receiver->take_remembered(repeat.earlier->rows);
-    std::sort(removed.data(), removed.data() + removed.size());
-    return repeat.receiver->take_changed(
-        repeat.earlier->rows,
-        {{removed.data(), removed.size()}, {changes.added.data(), changes.added.size()}});
+Datum id_of_rows(Datum id, const void* rows) {
+    return static_cast<const InnerRows*>(rows)->id(id);
 }
 
 /// Whether the rows of the earlier scan are, with what has changed, those that the query would
 /// give, and have been taken.
 bool take_rows(InnerRows& to, Repeat& repeat) {
-    auto& changes = *make_owned<ChangesOfRows>(CurrentMemoryContext);
-    if (!read_changes(to, repeat, changes)) {
-        forget_scan(*repeat.earlier);
-        return false;
-    }
-    if (!take_changed(repeat, changes)) return false;
-    to.nulls = changes.nulls;
-    const TableState& now = repeat.now->state;
-    if (now.pages_to_read().empty())
-        ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, "
-                                "as was found in %.2f ms",
-                                now.pages(), changes.ms)));
-    else
-        ereport(DEBUG1, (errmsg("took the rows of an earlier scan: of %u pages %zu were read, "
-                                "which have %zu new rows and have lost %zu, in %.2f ms",
-                                now.pages(), now.pages_to_read().size(), changes.added.size(),
-                                changes.found.removed.size(), changes.ms)));
+    RepeatedScan& rows = repeat.rows;
+    if (!rows.read_changes(id_of_rows, &to)) return false;
+    const bool taken = rows.changed()
+                           ? repeat.receiver->take_changed(rows.earlier().rows, rows.changes())
+                           : repeat.receiver->take_remembered(rows.earlier().rows);
+    if (!taken) return false;
+    to.nulls = rows.nulls();
+    rows.taken();
     return true;
 }
 
@@ -369,57 +302,34 @@ bool take_remembered(SPIPlanPtr plan, InnerRows& to, Repeat& repeat) {
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     if (planned == nullptr) return false;
     const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
-    repeat.scan = whole_scan_of(statement);
-    if (!may_remember(to.prepared(), to.receiver(), repeat.scan)) repeat.scan = {};
-    if (repeat.scan.known()) repeat.earlier = remembered_scan(repeat.scan, to.query().id_type);
+    repeat.rows.set(scan_to_remember(statement, to));
     bool taken = false;
-    if (repeat.earlier != nullptr)
+    if (repeat.rows.known() && repeat.rows.find(to.query().id_type))
         do_for_statement(to.query().sql, [&] {
             check_rights(statement);
             to.check_columns(to.prepared().resultDesc);
             taken = take_rows(to, repeat);
         });
     ReleaseCachedPlan(planned, nullptr);
-    if (repeat.scan.known() && !taken) {
+    if (repeat.rows.known() && !taken) {
         to.keep_nulls(repeat.nulls);
         repeat.receiver->keep_places();
     }
     return taken;
 }
 
-/// Whether it is known now which pages have to be read by a later statement.
-bool note_state(Repeat& repeat) {
-    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
-    const Relation table = table_open(repeat.scan.relation, NoLock);
-    const bool noted = repeat.now->state.note(table);
-    table_close(table, NoLock);
-    return noted;
-}
-
-/// Sets by which pages the rows lie on, if there is memory for it.
-void set_pages(const InnerRows& from, const Repeat& repeat, RememberedScan& now) {
-    const std::span<const ItemPointerData> places = repeat.receiver->places();
-    if (places.size() != now.rows->ids.size ||
-        static_cast<int64>(repeat.nulls.size()) != from.nulls)
-        return;
-    now.by_page.set(places, {repeat.nulls.data(), repeat.nulls.size()}, now.state.pages(),
-                    horizon());
-    if (now.memory() > scan_memory()) now.by_page = {};
-}
-
 /// Remembers the rows of the scan that has run, if later statements may take them.
 void remember_rows(const InnerRows& from, Repeat& repeat) {
-    if (!repeat.scan.known() || !note_state(repeat)) return;
-    RememberedScan& now = *repeat.now;
-    repeat.receiver->copy_rows(scan_memory(), now.rows);
-    if (now.rows == nullptr) return;
-    set_pages(from, repeat, now);
-    if (!now.by_page.known() && !now.state.pages_to_read().empty()) return;
-    now.scan = repeat.scan;
-    now.id_type = from.query().id_type;
-    now.nulls = from.nulls;
-    watch_tables();
-    attempt_or_raise([&] { remember_scan(repeat.now, scan_memory()); });
+    if (!repeat.rows.known()) return;
+    RepeatedScan::Found& found = repeat.found;
+    repeat.receiver->copy_rows(scan_memory(), found.rows);
+    if (found.rows == nullptr) return;
+    repeat.rows.note_state();
+    found.id_type = from.query().id_type;
+    found.places = repeat.receiver->places();
+    found.nulls = {repeat.nulls.data(), repeat.nulls.size()};
+    found.null_rows = from.nulls;
+    repeat.rows.remember(found);
 }
 
 // ---- Rows that workers bundle or reduce ----
@@ -493,8 +403,7 @@ void run_plan(SPIPlanPtr plan, InnerRows& to) {
 void run(const InnerQuery& query, RowReceiver& receiver, RepeatReceiver* repeat,
          ReducingReceiver* reducing) {
     InnerRows rows(query, receiver);
-    Repeat& repeated = *make_owned<Repeat>(CurrentMemoryContext);
-    repeated.receiver = repeat;
+    Repeat& repeated = *make_owned<Repeat>(CurrentMemoryContext, repeat, CurrentMemoryContext);
 
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);

@@ -1,10 +1,15 @@
 #include "extension/queries/remembered_scans.hpp"
 
 extern "C" {
-#include "utils/inval.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
 }
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -25,23 +30,57 @@ std::size_t memory() {
     return bytes;
 }
 
-/// Of a change of the relation, or of any for InvalidOid. Statements that use the scan go on.
-void forget_table(Datum, Oid relation) {
-    std::erase_if(scans(), [&](const auto& other) {
-        return !OidIsValid(relation) || other->scan.relation == relation;
-    });
+/// The one that was used last of those that are such; it is used now.
+template <class Such>
+std::shared_ptr<const RememberedScan> newest(const Such& such) {
+    Scans& all = scans();
+    const auto found =
+        std::find_if(all.rbegin(), all.rend(), [&](const auto& other) { return such(*other); });
+    if (found == all.rend()) return nullptr;
+    const auto at = std::prev(found.base());
+    std::rotate(at, at + 1, all.end());
+    return all.back();
 }
 
 }  // namespace
 
-std::shared_ptr<const RememberedScan> remembered_scan(const WholeScan& scan, Oid id_type) noexcept {
-    Scans& all = scans();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& other) {
-        return other->scan == scan && other->id_type == id_type;
+void ScanDefinition::keep(Relation table, const List* conditions) {
+    context_ = AllocSetContextCreate(TopMemoryContext, "gputext scan", ALLOCSET_SMALL_SIZES);
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    columns_ = CreateTupleDescCopyConstr(RelationGetDescr(table));
+    conditions_ = static_cast<List*>(copyObjectImpl(conditions));
+    MemoryContextSwitchTo(before);
+    memory_ = MemoryContextMemAllocated(context_, false);
+    const HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(table)));
+    if (!HeapTupleIsValid(row)) return;
+    version_ = HeapTupleHeaderGetRawXmin(row->t_data);
+    place_ = row->t_self;
+    ReleaseSysCache(row);
+}
+
+bool ScanDefinition::holds(Relation table) const {
+    const HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(table)));
+    if (!HeapTupleIsValid(row)) return false;
+    const bool same = TransactionIdIsNormal(version_) &&
+                      HeapTupleHeaderGetRawXmin(row->t_data) == version_ &&
+                      ItemPointerEquals(&row->t_self, const_cast<ItemPointer>(&place_));
+    ReleaseSysCache(row);
+    return same && equalTupleDescs(columns_, RelationGetDescr(table));
+}
+
+ScanDefinition::~ScanDefinition() {
+    if (context_ != nullptr) MemoryContextDelete(context_);
+}
+
+std::shared_ptr<const RememberedScan> remembered_scan(const WholeScan& scan, Oid id_type) {
+    return newest(
+        [&](const RememberedScan& other) { return other.scan == scan && other.id_type == id_type; });
+}
+
+std::shared_ptr<const RememberedScan> remembered_rows(const WholeScan& scan) {
+    return newest([&](const RememberedScan& other) {
+        return other.by_page != nullptr && other.scan.same_rows(scan);
     });
-    if (found == all.end()) return nullptr;
-    std::rotate(found, found + 1, all.end());
-    return all.back();
 }
 
 void remember_scan(std::shared_ptr<const RememberedScan> scan, std::size_t most) {
@@ -63,13 +102,6 @@ void forget_scans_beyond(std::size_t most) noexcept {
 
 void forget_scan(const RememberedScan& scan) noexcept {
     std::erase_if(scans(), [&](const auto& other) { return other.get() == &scan; });
-}
-
-void watch_tables() {
-    static bool watching = false;
-    if (watching) return;
-    CacheRegisterRelcacheCallback(forget_table, 0);
-    watching = true;
 }
 
 }  // namespace gputext

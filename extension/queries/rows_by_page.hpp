@@ -14,7 +14,13 @@
 // other files or another definition has the session forget the scan. The xmin of a tuple stays what
 // it is, or is that of no transaction, as row_versions.hpp says; in the second case the tuple is
 // taken for a new row. S' may be older than S, as that of a cursor is. It does not matter here what
-// S sees, but only what the scan has found.
+// S sees, but only what the scan has found. Nothing of this is about LSNs or the visibility map, so
+// it holds for any page of any heap, on a standby, too.
+//
+// A scan with a condition (whole_scan.hpp) leaves rows out. Where they lie is found as soon as it
+// has ended: what S sees on the pages at lines where the scan has found nothing. Of such a tuple
+// the same holds, and so does the condition, which depends on its values alone. A new tuple is
+// asked the condition.
 
 #pragma once
 
@@ -41,19 +47,23 @@ namespace gputext {
 /// Where the rows of a scan were found. Functions raise errors.
 class RowsByPage {
 public:
-    /// In the place of a row's number: one that the scan left out since its vector is null.
-    static constexpr std::uint32_t kNull = UINT32_MAX;
+    /// In the place of a row's number: one that the scan left out since its vector is null, or by
+    /// its condition.
+    static constexpr std::uint32_t kNull = UINT32_MAX, kLeftOut = UINT32_MAX - 1;
 
     struct Row {
         std::uint32_t number;
         OffsetNumber line;
     };
 
-    /// Places of the rows in the order of their numbers, and of those with a null, in a table of so
-    /// many pages. `horizon` is that of the snapshot. Not known() after it where a place lies
-    /// beyond the pages, or there are too many rows to be numbered.
-    void set(std::span<const ItemPointerData> rows, std::span<const ItemPointerData> nulls,
-             BlockNumber pages, std::uint64_t horizon);
+    struct Places {
+        std::span<const ItemPointerData> rows;  // in the order of their numbers
+        std::span<const ItemPointerData> nulls, left_out;
+    };
+
+    /// In a table of so many pages. `horizon` is that of the snapshot. Not known() after it where a
+    /// place lies beyond the pages, or there are too many rows to be numbered.
+    void set(const Places& places, BlockNumber pages, std::uint64_t horizon);
 
     bool known() const { return !begins_.empty(); }
     std::uint64_t horizon() const { return horizon_; }
@@ -61,6 +71,8 @@ public:
         return begins_.size() * sizeof *begins_.data() + numbers_.size() * sizeof *numbers_.data() +
                lines_.size() * sizeof *lines_.data();
     }
+    /// Where the rows lie, of which places_of_rows() is one by its number. O(rows).
+    void places_of_rows(GrowingArray<ItemPointerData>& places) const;
 
     // Those of a page are numbers [begin(page), end(page)); of one that the table did not have,
     // there are none.
@@ -79,17 +91,33 @@ private:
     GrowingArray<OffsetNumber> lines_;
 };
 
+/// The condition of a scan.
+class RowCondition {
+public:
+    /// Raises the errors of its expressions.
+    virtual bool holds(HeapTuple row) = 0;
+
+protected:
+    ~RowCondition() = default;
+};
+
 /// How the rows of a table differ from those that a scan has found.
 struct TableChanges {
     GrowingArray<std::uint32_t> removed;  // numbers of rows, in no order
     std::uint32_t removed_nulls = 0;      // rows that the scan left out
     GrowingArray<HeapTuple> added;        // in the memory that was current
+    GrowingArray<BlockNumber> pages;      // where they were found, ascending
 };
 
 /// Reads the pages that have to be read, by the active snapshot. False where there are too many
-/// changes to go on with. The table is locked. Raises errors: the changes must not lie on the
-/// stack.
+/// changes to go on with. `condition` is null for none. The table is locked. Raises errors: the
+/// changes must not lie on the stack.
 bool find_changes(Relation table, const TableState& now, const RowsByPage& earlier,
-                  TableChanges& changes);
+                  RowCondition* condition, TableChanges& changes);
+
+/// Finds where the rows lie that the active snapshot sees and the scan, by the same snapshot, has
+/// not found. Raises errors, as above.
+void find_left_out(Relation table, const RowsByPage& found, BlockNumber pages,
+                   GrowingArray<ItemPointerData>& left_out);
 
 }  // namespace gputext

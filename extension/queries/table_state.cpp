@@ -18,13 +18,8 @@ extern "C" {
 namespace gputext {
 namespace {
 
-/// To read more pages takes no less time than to scan a table that is worth it.
-constexpr std::size_t kMostPagesToRead = 1024;
-
-template <class Value>
-bool equal(const GrowingArray<Value>& a, const GrowingArray<Value>& b) {
-    return std::equal(a.data(), a.data() + a.size(), b.data(), b.data() + b.size());
-}
+/// To read more pages takes no less time than parallel workers need to scan the table.
+constexpr std::size_t kMostPagesToRead = std::size_t{1} << 16;
 
 /// A page of the visibility map, locked against changes.
 class LockedMap {
@@ -55,21 +50,24 @@ private:
 }  // namespace
 
 bool TableState::may_be_noted(Relation table) {
-    if (RecoveryInProgress() || removes_what_snapshots_see() || !ActiveSnapshotSet()) return false;
-    const Snapshot snapshot = GetActiveSnapshot();
-    if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery) return false;
+    if (removes_what_snapshots_see() || !ActiveSnapshotSet() ||
+        GetActiveSnapshot()->snapshot_type != SNAPSHOT_MVCC)
+        return false;
     const FormData_pg_class& form = *table->rd_rel;
     return (form.relkind == RELKIND_RELATION || form.relkind == RELKIND_MATVIEW) &&
-           form.relam == HEAP_TABLE_AM_OID && form.relpersistence == RELPERSISTENCE_PERMANENT &&
+           form.relam == HEAP_TABLE_AM_OID && form.relpersistence != RELPERSISTENCE_TEMP &&
            RelationGetRelid(table) >= FirstNormalObjectId && RelationIsScannable(table) &&
-           RelationNeedsWAL(table) && !has_new_files(table);
+           !has_new_files(table);
 }
 
-bool TableState::note(Relation table, BlockNumber pages_before) {
+void TableState::note(Relation table) {
     files_ = files_of(table);
     pages_ = RelationGetNumberOfBlocks(table);
+    trusted_ = RelationNeedsWAL(table) && !RecoveryInProgress() &&
+               !GetActiveSnapshot()->takenDuringRecovery;
     maps_.resize(0);
-    pages_to_read_.resize(0);
+    unmarked_.resize(0);
+    if (!trusted_) return;
     LockedMap map;
     bool has_map = false;
     for (BlockNumber page = 0; page < pages_; ++page) {
@@ -77,26 +75,39 @@ bool TableState::note(Relation table, BlockNumber pages_before) {
             map.release();
             CHECK_FOR_INTERRUPTS();
             has_map = map.go_to(table, page);
-            if (has_map) append_or_raise(maps_, map.lsn());
+            if (has_map) append_or_raise(maps_, MapPage{page, map.lsn()});
         }
-        if (has_map && page < pages_before && map.is_set(table, page)) continue;
-        if (pages_to_read_.size() == kMostPagesToRead) {
-            map.release();
-            return false;
-        }
-        append_or_raise(pages_to_read_, page);
+        if (!has_map || !map.is_set(table, page)) append_or_raise(unmarked_, page);
     }
     map.release();
+}
+
+bool TableState::compare(const TableState& earlier) {
+    pages_to_read_.resize(0);
+    if (!same_files(files_, earlier.files_) || pages_ < earlier.pages_) return false;
+    const bool trusted = trusted_ && earlier.trusted_;
+    std::size_t map = 0, unmarked = 0, differing = 0;  // what is next of each
+    bool same = false;                                 // the page of the map, as it was
+    for (BlockNumber page = 0; page < pages_; ++page) {
+        if (map < maps_.size() && maps_[map].begin == page) {
+            same = trusted && map < earlier.maps_.size() && maps_[map].lsn == earlier.maps_[map].lsn;
+            ++map;
+        }
+        const bool is_unmarked = unmarked < unmarked_.size() && unmarked_[unmarked] == page;
+        const bool differs =
+            differing < earlier.differing_.size() && earlier.differing_[differing] == page;
+        unmarked += is_unmarked;
+        differing += differs;
+        if (same && !is_unmarked && !differs && page < earlier.pages_) continue;
+        if (pages_to_read_.size() == kMostPagesToRead) return false;
+        append_or_raise(pages_to_read_, page);
+    }
     return true;
 }
 
-bool TableState::follows(const TableState& earlier) const {
-    return same_files(files_, earlier.files_) && pages_ >= earlier.pages_ &&
-           equal(maps_, earlier.maps_);
-}
-
 std::size_t TableState::memory() const {
-    return maps_.size() * sizeof(XLogRecPtr) + pages_to_read_.size() * sizeof(BlockNumber);
+    return maps_.size() * sizeof(MapPage) +
+           (unmarked_.size() + differing_.size() + pages_to_read_.size()) * sizeof(BlockNumber);
 }
 
 }  // namespace gputext

@@ -2,9 +2,11 @@
 //
 // A heap has a visibility map: a bit for each page, which is set while every snapshot in use sees
 // all tuples of the page. A session that has scanned a table notes the LSN of each page of the map,
-// and later reads the map alone: where the LSNs are the same, pages whose bit is set have the rows
-// that a scan has found there. For a million rows that is one page of the map. Pages whose bit is
-// not set are read again (rows_by_page.hpp).
+// and later reads the map alone: where the LSN of its page of the map is the same, a page whose bit
+// is set has the rows that the scan has found there. For a million rows that is one page of the
+// map. All other pages are read again (rows_by_page.hpp), which takes about a microsecond each:
+// those whose bit is not set, those of a page of the map with another LSN, as after VACUUM, and all
+// pages of a table whose map is not trusted.
 //
 // Why that is right. Let S be the snapshot of the scan, and t the time when the state of the table
 // is noted, while S is still active. Let S' be the snapshot of a later statement, and t' the time
@@ -32,16 +34,21 @@
 //      that the table did not have at t are read, whether or not their bit is set. Where VACUUM has
 //      cut pages off and others have come in their place, the bits of these were cleared with them,
 //      and setting them changes the LSN. A table that has fewer pages is scanned.
-//   4. What S' sees on a page whose bit is not set at t' is read there, as a scan does it. Where
-//      the bit was not set at t, it is not set at t' either, as setting it changes the LSN.
+//   4. What S' sees on a page that is read is read there, as a scan does it. Where the bit was not
+//      set at t and the LSN is the same, it is not set at t' either, as setting it changes the LSN.
 //   5. All commands that give the table other files (VACUUM FULL, CLUSTER, TRUNCATE, SET TABLESPACE
 //      and those that rewrite it) and all that change its definition (columns, types, defaults,
-//      which rows of old may lack) send the table's invalidation message, by which the session
-//      forgets its scans (remembered_scans.hpp), before they release the lock for which the
-//      statement waits when its query is analysed. The files are compared as well.
-//   6. A crash ends all sessions. A standby has snapshots that do not trust the bits: nothing is
-//      noted or compared by them. Temporary and unlogged tables are left out, since changes to them
-//      have no LSN.
+//      which rows of old may lack) leave another definition (ScanDefinition in
+//      remembered_scans.hpp) before they release the lock for which the statement waits when its
+//      query is analysed. A standby does both in this order when it replays the commit. The files are
+//      compared as well.
+//   6. A crash ends all sessions. The map is not trusted where nothing in it tells of changes or
+//      the snapshot does not rely on it: of unlogged tables, whose changes have no LSN, and by
+//      snapshots of a standby, which may see less than the primary did when it set a bit. Then all
+//      pages are read, so that 2 is not needed. Temporary tables are left out.
+//   7. The state that is compared may take the place of the first one, with S' and t' in the place
+//      of S and t. Of a page that it trusts from then on, S' has found the rows of the scan, by 1 to
+//      4. Pages where S' has found others are read each time (set_differing()).
 //
 // Beyond this lies what writes pages without the server's functions, and what breaks index-only
 // scans.
@@ -57,6 +64,7 @@ extern "C" {
 }
 
 #include <cstddef>
+#include <utility>
 
 #include "extension/base/growing_array.hpp"
 #include "extension/base/server_versions.hpp"
@@ -69,27 +77,41 @@ public:
     /// Whether states of the table may be noted and compared by the active snapshot.
     static bool may_be_noted(Relation table);
 
-    /// Pages of a table whose state nobody has noted.
-    static constexpr BlockNumber kAnyPages = InvalidBlockNumber;
-
-    /// Notes the state of the table, which had so many pages when its state was noted before;
-    /// false, and it is of no use, where too many pages would have to be read. O(pages), about
-    /// 10 ns each. The table is locked. Raises errors: the state must not lie on the stack.
-    bool note(Relation table, BlockNumber pages_before = kAnyPages);
-    /// Whether the pages that are not to be read have the rows that they had at an earlier state,
-    /// whose pages this one was noted with.
-    bool follows(const TableState& earlier) const;
+    /// Notes the state of the table. O(pages), about 10 ns each. The table is locked. Raises
+    /// errors: the state must not lie on the stack.
+    void note(Relation table);
+    /// Finds out which pages have to be read, as they need not have the rows that they had at an
+    /// earlier state. False where the table has other files or fewer pages, or the pages are too
+    /// many. Raises errors.
+    bool compare(const TableState& earlier);
+    /// Before it takes the place of the earlier state: the pages, ascending, on which other rows
+    /// were found than are remembered.
+    void set_differing(GrowingArray<BlockNumber>&& pages) { differing_ = std::move(pages); }
 
     BlockNumber pages() const { return pages_; }
-    /// Pages that have to be read, ascending: the active snapshot may not see all of their tuples,
-    /// or the table did not have them before.
+    /// After compare(): ascending.
     const GrowingArray<BlockNumber>& pages_to_read() const { return pages_to_read_; }
+    /// Whether compare() with this state, if nothing changes, finds no page to read.
+    bool needs_no_pages() const { return trusted_ && unmarked_.empty() && differing_.empty(); }
+    /// After compare(): whether fewer pages would have to be read if this were the earlier state.
+    bool needs_fewer_pages() const {
+        return trusted_ && pages_to_read_.size() > unmarked_.size() + differing_.size();
+    }
     std::size_t memory() const;
 
 private:
+    /// The pages that a page of the map is of begin there.
+    struct MapPage {
+        BlockNumber begin;
+        XLogRecPtr lsn;
+    };
+
     RelationFiles files_{};
     BlockNumber pages_ = 0;
-    GrowingArray<XLogRecPtr> maps_;  // LSNs of the pages of the visibility map
+    bool trusted_ = false;                 // the map
+    GrowingArray<MapPage> maps_;           // in their order, none for those that the map has not
+    GrowingArray<BlockNumber> unmarked_;   // whose bit is not set, where the map is trusted
+    GrowingArray<BlockNumber> differing_;  // as set_differing() says
     GrowingArray<BlockNumber> pages_to_read_;
 };
 

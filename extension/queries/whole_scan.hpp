@@ -1,11 +1,13 @@
-// extension/queries/whole_scan.hpp - recognises a query that gives two columns of all rows of a
-// table
+// extension/queries/whole_scan.hpp - recognises a query that gives columns of all rows of a table, or
+// of those for which a condition holds that depends on nothing but the row
 
 #pragma once
 
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/sysattr.h"
+#include "nodes/params.h"
 #include "nodes/plannodes.h"
 }
 
@@ -13,18 +15,32 @@ namespace gputext {
 
 /// A scan of a whole table, and the columns that it gives.
 struct WholeScan {
+    /// In the place of an id: rows are known by where they lie.
+    static constexpr AttrNumber kPlace = SelfItemPointerAttributeNumber;
+
     Oid relation = InvalidOid;
     AttrNumber id = InvalidAttrNumber;
     AttrNumber value = InvalidAttrNumber;
+    /// Joined by AND; NIL for none. The table's number in them is 1.
+    List* conditions = NIL;
 
     bool known() const { return OidIsValid(relation); }
-    friend bool operator==(const WholeScan&, const WholeScan&) = default;
+    /// Whether both give the same values of the same rows, whatever the ids are.
+    bool same_rows(const WholeScan& other) const;
+    bool operator==(const WholeScan& other) const { return id == other.id && same_rows(other); }
 };
 
-/// Known where the plan is a sequential scan of one table, in parallel workers or not, without a
-/// condition, and its first two columns are plain columns of the table. Columns behind them are of
-/// no interest. Policies of row-level security would be conditions. Says nothing of what may be
-/// checked and locked before the plan runs.
-WholeScan whole_scan_of(const PlannedStmt* statement);
+/// Known where the plan is a sequential scan of one table, in parallel workers or not, and the
+/// query's columns with these numbers, from 1, are plain columns of the table; `id` may be kPlace.
+/// Its conditions, policies of row-level security among them, compute with PostgreSQL's own
+/// immutable operators and casts, on columns and constants of PostgreSQL's own types and of enums,
+/// and parameters that have a value. So they cannot be replaced, read no table and depend on no
+/// setting. Says nothing of what may be checked and locked before the plan runs. Allocates.
+WholeScan whole_scan_of(const PlannedStmt* statement, AttrNumber id, AttrNumber value,
+                        ParamListInfo parameters = nullptr);
+
+/// The column of the table that the query's column with this number is, where that is known of the
+/// plan's scan; InvalidAttrNumber for an expression.
+AttrNumber column_of_scan(const PlannedStmt* statement, AttrNumber number);
 
 }  // namespace gputext

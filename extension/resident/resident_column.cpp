@@ -27,9 +27,9 @@ bool keep(Reading& reading, const LaidOutBytes& bytes, std::uint64_t& resident) 
     return bytes.in_memory() && reading.store().keep(bytes.size(), bytes.share(), resident);
 }
 
-bool take(Reading& reading, LaidOutBytes& bytes, Arrival arrival) {
+bool take(Reading& reading, LaidOutBytes& bytes, Arrival arrival, bool again) {
     const bool early = arrival == Arrival::later;
-    if (!reading.store().take(early)) return false;
+    if (!reading.store().take({early, again})) return false;
     ValuesTaken& taken = reading.store().taken();
     bytes.receive(taken.files, taken.reply.bytes, taken.reply.parts.part_bytes,
                   taken.reply.resident);
@@ -80,21 +80,22 @@ bool read_missing(const ColumnReader& reader, Reading& reading, std::uint64_t ro
 
 /// Some of it is resident, or all.
 std::uint64_t read_missing_and_take(const StoredValues& values, const ColumnReader& reader,
-                                    Reading& reading, LaidOutBytes& bytes, Arrival arrival) {
+                                    Reading& reading, LaidOutBytes& bytes, Arrival arrival,
+                                    bool again) {
     std::uint64_t fault = values.size();
     const bool complete =
         reading.store().missing() == 0 || read_missing(reader, reading, values.size(), fault);
     if (fault < values.size()) return fault;
     reading.part.release();
     reading.nothing.release();
-    if (complete && take(reading, bytes, arrival)) return values.size();
+    if (complete && take(reading, bytes, arrival, again)) return values.size();
     return reader.read({}, bytes);
 }
 
 }  // namespace
 
 std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, LaidOutBytes& bytes,
-                          Arrival arrival) {
+                          Arrival arrival, bool again) {
     if (!worth_asking(values, bytes)) return reader.read({}, bytes);
     Reading& reading = *make_owned<Reading>(CurrentMemoryContext, bytes.memory_limit());
     std::uint64_t fault = 0;
@@ -103,7 +104,7 @@ std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, Laid
     else if (reading.store().missing() == values.size())
         fault = read_all_and_keep(values, reader, reading, bytes);
     else
-        fault = read_missing_and_take(values, reader, reading, bytes, arrival);
+        fault = read_missing_and_take(values, reader, reading, bytes, arrival, again);
     reading.store().close();
     return fault;
 }

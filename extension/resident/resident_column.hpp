@@ -30,9 +30,10 @@ protected:
 /// does not, and lets it keep that. Does without gputextd where there is little to read, none runs,
 /// or it fails. Returns what ColumnReader::read() does. Raises errors. With Arrival::later, the
 /// bytes may not have arrived: then await_column() has to be called before they are read, and
-/// `values` has to stay until then.
+/// `values` has to stay until then. With `again`, gputextd keeps a copy of a few of its values, too,
+/// for take_resident_column().
 std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, LaidOutBytes& bytes,
-                          Arrival arrival = Arrival::awaited);
+                          Arrival arrival = Arrival::awaited, bool again = false);
 
 /// Takes the `size` bytes that gputextd called `resident` when an earlier statement packed these
 /// values; `unpacked` is what StoredValues::unpacked_bytes() was. False, and `bytes` as it was,

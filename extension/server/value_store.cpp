@@ -111,8 +111,8 @@ bool ValueStore::add_terms(const AddTerms& terms, const TermFiles& files, std::u
     return true;
 }
 
-bool ValueStore::take(bool early) {
-    return succeeds([&] { return connection_->take_values(early); }) && wait_for(taken_);
+bool ValueStore::take(const TakeValues& request) {
+    return succeeds([&] { return connection_->take_values(request); }) && wait_for(taken_);
 }
 
 bool ValueStore::take_resident(std::uint64_t resident) {

@@ -31,8 +31,8 @@ public:
     bool keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident);
     /// Gives terms of texts that were missing. `resident`: as in AddedValues.
     bool add_terms(const AddTerms& terms, const TermFiles& files, std::uint64_t& resident);
-    /// Takes all values; with `early` also in files that gputextd is still filling.
-    bool take(bool early);
+    /// Takes all values.
+    bool take(const TakeValues& request);
     /// After take(). The caller may move the files away.
     ValuesTaken& taken() { return taken_; }
     /// Takes the bytes that gputextd calls so; false also where it keeps them no more.

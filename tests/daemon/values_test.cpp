@@ -62,7 +62,7 @@ protected:
     }
 
     static Result<ValuesTaken> take(DaemonConnection& connection, bool early = false) {
-        GPUTEXT_TRY(connection.take_values(early));
+        GPUTEXT_TRY(connection.take_values({early, false}));
         return next<ValuesTaken>(connection);
     }
     static Result<ResidentTaken> take_resident(DaemonConnection& connection,

@@ -189,7 +189,7 @@ inline std::vector<Message> sample_messages() {
             AddedValues{9},
             FindValues{3, 1000, {5, ValueForm::word_positions, ElementType::float32, 0, 99}, 70},
             AddTerms{12000, 7, 100},
-            TakeValues{true},
+            TakeValues{true, false},
             TakeTerms{},
             TakenValues{42000, {2, 1 << 15}, 10, false},
             TakenTerms{32, 70},

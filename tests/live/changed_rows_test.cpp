@@ -1,12 +1,15 @@
-// After a few rows have changed, gpu_knn reads the pages that have changed and not the table, and
-// gives the rows that a scan gives, whatever sessions have done to the table meanwhile.
+// After a few rows have changed, gpu_knn and the node of gputext.plan_nearest read the pages that
+// have changed and not the table, and give the rows that a scan gives, whatever sessions have done to
+// the table meanwhile.
 
 #include <libpq-fe.h>
 
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "tests/live/resident_use.hpp"
 #include "tests/support/test_size.hpp"
@@ -23,11 +26,7 @@ protected:
         DaemonTest::SetUp();
         if (HasFailure()) return;
         session().rows("DROP TABLE IF EXISTS places, asked");
-        // Of a row that is long before it is stored, the vector is stored out of line.
-        session().rows(
-            "CREATE TABLE places (id bigint, kind int, place real[], filler text) "
-            "WITH (toast_tuple_target = 128, fillfactor = 90)");
-        session().rows("ALTER TABLE places ALTER place SET STORAGE EXTERNAL");
+        make_places("");
         session().rows("CREATE TABLE asked AS SELECT i AS id, " + place("i * 131") +
                        " AS place FROM generate_series(1, 3) AS i");
         fill();
@@ -36,6 +35,13 @@ protected:
         is_scanned();
         is_scanned();
         ASSERT_FALSE(is_scanned());
+    }
+    /// Of a row that is long before it is stored, the vector is stored out of line.
+    void make_places(const std::string& persistence) {
+        session().rows("CREATE " + persistence +
+                       " TABLE places (id bigint, kind int, place real[], filler text) "
+                       "WITH (toast_tuple_target = 128, fillfactor = 90)");
+        session().rows("ALTER TABLE places ALTER place SET STORAGE EXTERNAL");
     }
     void fill() {
         session().rows("INSERT INTO places SELECT i, 0, " + row("i") + " FROM generate_series(1, " +
@@ -68,6 +74,62 @@ protected:
         "SELECT id, CASE WHEN place IS NOT NULL THEN place || '{}'::real[] END FROM places";
     /// As the number of neighbors: all items.
     static constexpr const char* kAll = "100000";
+    /// One of few that are equal to no row
+    inline static const std::string kOneVector = [] {
+        std::string vector = "0.5";
+        for (int i = 1; i < 40; ++i) vector += "," + std::to_string(i * 37 % 101);
+        return vector;
+    }();
+
+    /// What is asked in two ways: by what a session remembers, if it does, and by a scan.
+    struct Question {
+        std::string asked, right;
+        std::string asked_with, right_with;  // values of gputext.plan_nearest
+
+        std::string answer(Session& session) const { return value(session, asked, asked_with); }
+        std::string expected(Session& session) const { return value(session, right, right_with); }
+        static std::string value(Session& session, const std::string& query,
+                                 const std::string& setting) {
+            session.rows("SET gputext.plan_nearest = " + setting);
+            return session.value(query);
+        }
+    };
+    static Question by_function(const std::string& options, const std::string& where = "") {
+        return {search(kItems + where, options), search(kComputed + where, options), "off", "off"};
+    }
+    /// The nearest rows of each of `asked`, or of the first one alone, in plain SQL. Of rows that are
+    /// equally far it is not known which come. So the answer has the distances, and whether each row
+    /// has its vector, fulfils the condition, and comes once.
+    static Question in_plain_sql(const std::string& limit, const std::string& condition = "true",
+                                 const std::string& one_vector = "") {
+        const bool one = !one_vector.empty();
+        const std::string query = one ? one_vector : "q.place";
+        const std::string sql =
+            "SELECT count(*) || ' ' || coalesce(sum(hashtextextended(n.far::text, 0)), 0) || ' ' || "
+            "count(*) FILTER (WHERE (n.place <=> " +
+            query + ") = n.far AND (" + condition + ")) || ' ' || count(DISTINCT (" +
+            (one ? "0" : "q.id") + ", n.id)) FROM " + (one ? "" : "asked AS q CROSS JOIN LATERAL ") +
+            "(SELECT id, kind, place, place <=> " + query + " AS far FROM places AS p WHERE " +
+            condition + " ORDER BY place <=> " + query + " LIMIT " + limit + ") AS n";
+        return {sql, sql, "force", "off"};
+    }
+    static std::vector<Question> questions() {
+        return {by_function("5"),
+                by_function(kAll),
+                by_function(kAll, kSome),
+                in_plain_sql("5"),
+                in_plain_sql("4000"),
+                in_plain_sql("5", kSomeRows),
+                in_plain_sql("5", "true", "'{" + kOneVector + "}'::real[]"),
+                in_plain_sql("300", kSomeRows, "'{" + kOneVector + "}'::real[]")};
+    }
+    static std::vector<Question> questions_of_pgvector() {
+        return {in_plain_sql("5"), in_plain_sql("4000"), in_plain_sql("5", kSomeRows),
+                in_plain_sql("5", "true", "'[" + kOneVector + "]'::vector")};
+    }
+    /// Most rows
+    static constexpr const char* kSome = " WHERE kind <> 1";
+    static constexpr const char* kSomeRows = "kind <> 1";
 
     static std::string answer(Session& session) { return session.value(search(kItems, kAll)); }
     static std::string expected(Session& session) { return session.value(search(kComputed, kAll)); }
@@ -87,6 +149,33 @@ protected:
         return after > before;
     }
     bool is_scanned() { return is_scanned(session()); }
+    static bool is_scanned_for(Session& session, const Question& question) {
+        session.rows("BEGIN ISOLATION LEVEL REPEATABLE READ");
+        const std::string right = question.expected(session);
+        const long before = scans(session);
+        EXPECT_EQ(question.answer(session), right) << question.asked;
+        const long after = scans(session);
+        session.rows("COMMIT");
+        return after > before;
+    }
+    static void expect_right(Session& session, const Question& question) {
+        const std::string right = question.expected(session);
+        EXPECT_EQ(question.answer(session), right) << question.asked;
+    }
+    void run_history(const std::vector<Question>& all, unsigned seed, int answers);
+    static void expect_right_in_transaction(Session& session, const Question& question) {
+        session.rows("BEGIN ISOLATION LEVEL REPEATABLE READ");
+        expect_right(session, question);
+        session.rows("COMMIT");
+    }
+    /// Until a session of a standby sees all that this one has written.
+    void wait_until_replayed(Session& standby) {
+        const std::string written = session().value("SELECT pg_current_wal_insert_lsn()");
+        EXPECT_TRUE(eventually([&] {
+            return standby.value("SELECT pg_last_wal_replay_lsn() >= '" + written + "'::pg_lsn") ==
+                   "t";
+        }));
+    }
     /// A table that is vacuumed is scanned once.
     void keep() {
         session().rows("VACUUM places");
@@ -377,15 +466,15 @@ TEST_F(ChangedRows, AreThereAfterACrash) {
 
 /// Two sessions search, one of them in transactions with one snapshot, while these and two others
 /// change rows, in transactions that commit or not.
-TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
-    std::mt19937 random(11);
+void ChangedRows::run_history(const std::vector<Question>& all, unsigned seed, int answers) {
+    std::mt19937 random(seed);
     const auto below = [&](unsigned most) { return static_cast<unsigned>(random()) % most; };
     Session old(server().connection());
     Session writers[] = {Session(server().connection()), Session(server().connection())};
     bool open[2] = {}, saved[2] = {}, old_runs = false;
-    std::string old_answer;
+    std::vector<std::string> old_answers;
     int next = 10000;
-    long taken = 0;
+    std::vector<int> asked(all.size()), taken(all.size());
     const auto end_all = [&] {
         for (int w = 0; w < 2; ++w) {
             if (open[w]) writers[w].rows(below(2) == 0 ? "COMMIT" : "ROLLBACK");
@@ -423,7 +512,6 @@ TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
                 return session.rows(update(number + " + places.id % 5") + some);
         }
     };
-    const int answers = testing::rounds(50, 10000);
     for (int step = 0, found = 0; found < answers && !HasFailure(); ++step) {
         SCOPED_TRACE(step);
         const unsigned w = below(2);
@@ -450,7 +538,10 @@ TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
                 else
                     old.rows("BEGIN ISOLATION LEVEL REPEATABLE READ");
                 old_runs = !old_runs;
-                if (old_runs) old_answer = expected(old);
+                if (!old_runs) break;
+                old_answers.clear();
+                for (const Question& question : all)
+                    old_answers.push_back(question.expected(old));
                 break;
             case 3:
             case 4:
@@ -461,21 +552,23 @@ TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
                 session().rows("BEGIN");
                 session().rows("SAVEPOINT here");
                 change(session(), 2);
-                EXPECT_EQ(answer(session()), expected(session()));
+                expect_right(session(), all[below(static_cast<unsigned>(all.size()))]);
                 session().rows(below(2) == 0 ? "ROLLBACK TO here" : "SAVEPOINT there");
-                EXPECT_EQ(answer(session()), expected(session()));
+                expect_right(session(), all[below(static_cast<unsigned>(all.size()))]);
                 session().rows(below(2) == 0 ? "ROLLBACK" : "COMMIT");
                 break;
             }
             case 6:
                 session().rows("BEGIN");
-                session().rows("DECLARE early CURSOR FOR " + search(kItems, kAll));
                 {
-                    const std::string right = expected(session());
+                    const Question& question = all[below(static_cast<unsigned>(all.size()))];
+                    session().rows("SET gputext.plan_nearest = " + question.asked_with);
+                    session().rows("DECLARE early CURSOR FOR " + question.asked);
+                    const std::string right = question.expected(session());
                     change(writers[w], w);
-                    EXPECT_EQ(answer(session()), expected(session()));
+                    expect_right(session(), all[below(static_cast<unsigned>(all.size()))]);
                     if (!open[w]) other().rows("VACUUM places");
-                    EXPECT_EQ(session().value("FETCH early"), right);
+                    EXPECT_EQ(session().value("FETCH early"), right) << question.asked;
                 }
                 session().rows("COMMIT");
                 break;
@@ -507,14 +600,45 @@ TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
         }
         if (step % 3 != 0) continue;
         if (old_runs) {
-            EXPECT_EQ(answer(old), old_answer);
+            const std::size_t n = below(static_cast<unsigned>(all.size()));
+            EXPECT_EQ(all[n].answer(old), old_answers[n]) << all[n].asked;
         }
-        taken += !is_scanned(session(), below(2) == 0 ? "5" : kAll);
+        const std::size_t n = below(static_cast<unsigned>(all.size()));
+        ++asked[n];
+        taken[n] += !is_scanned_for(session(), all[n]);
         ++found;
     }
     end_all();
-    EXPECT_GE(taken, answers / 3) << "of " << answers;
-    RecordProperty("taken", static_cast<int>(taken));
+    for (std::size_t n = 0; n < all.size(); ++n) {
+        // Of few, it is chance.
+        EXPECT_GE(taken[n], (asked[n] - 20) / 4) << "of " << asked[n] << ": " << all[n].asked;
+        RecordProperty("taken_" + std::to_string(n), taken[n]);
+        RecordProperty("asked_" + std::to_string(n), asked[n]);
+    }
+    EXPECT_GE(std::accumulate(taken.begin(), taken.end(), 0), answers / 3);
+}
+
+TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
+    run_history(questions(), 11, testing::rounds(100, 10000));
+}
+
+TEST_F(ChangedRows, OfAnUnloggedTableAreThoseOfAScanWhateverHappens) {
+    session().rows("DROP TABLE places");
+    make_places("UNLOGGED");
+    fill();
+    run_history(questions(), 12, testing::rounds(60, 10000));
+}
+
+/// The distances are pgvector's, of which the search finds bounds.
+TEST_F(ChangedRows, OfPgvectorAreThoseOfAScanWhateverHappens) {
+    if (session().value("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") == "0")
+        GTEST_SKIP() << "without pgvector";
+    session().rows("CREATE EXTENSION IF NOT EXISTS vector");
+    for (const char* table : {"places", "asked"})
+        session().rows("ALTER TABLE " + std::string(table) +
+                       " ALTER place TYPE vector(40) USING place::vector");
+    session().rows("VACUUM places, asked");
+    run_history(questions_of_pgvector(), 14, testing::rounds(40, 5000));
 }
 
 /// While a session searches, another one changes rows at any time.
@@ -544,6 +668,71 @@ TEST_F(ChangedRows, AreThoseOfAScanWhileTheyChange) {
     done = true;
     writing.join();
     RecordProperty("taken", static_cast<int>(taken));
+}
+
+/// The same on a standby, whose sessions see what it has replayed.
+TEST_F(ChangedRows, OnAStandbyAreThoseOfAScan) {
+    const std::unique_ptr<PrivateServer> standby = PrivateServer::standby_of(server());
+    standby->start();
+    {
+        Session reader(standby->connection()), another(standby->connection());
+        for (Session* each : {&reader, &another}) each->rows("SET gputext.device = cpu");
+        std::mt19937 random(13);
+        const auto below = [&](std::size_t most) { return random() % most; };
+        const std::vector<Question> all = questions();
+        std::vector<int> asked(all.size()), taken(all.size());
+        const int answers = testing::rounds(60, 3000);
+        for (int step = 0; step < answers && !HasFailure(); ++step) {
+            SCOPED_TRACE(step);
+            const std::string id = std::to_string(below(kPlaces));
+            const std::string some = " WHERE id BETWEEN " + id + " AND " + id + " + 3";
+            const std::string number = std::to_string(below(50) * 131);
+            switch (below(10)) {
+                case 0:
+                    session().rows("DELETE FROM places" + some);
+                    break;
+                case 1:
+                    session().rows("BEGIN; DELETE FROM places" + some + "; ROLLBACK");
+                    break;
+                case 2:
+                    session().rows("UPDATE places SET place = NULL" + some);
+                    break;
+                case 3:
+                    session().rows("INSERT INTO places SELECT " + std::to_string(20000 + step) +
+                                   ", 0, " + row(number));
+                    break;
+                case 4:
+                    session().rows("UPDATE places SET kind = kind + 1" + some);
+                    break;
+                case 5:
+                    session().rows("VACUUM places");
+                    break;
+                case 6:
+                    if (below(20) != 0) break;
+                    session().rows(below(2) == 0 ? "VACUUM FULL places" : "TRUNCATE places");
+                    if (session().value("SELECT count(*) FROM places") == "0") fill();
+                    break;
+                default:
+                    session().rows(update(number + " + places.id % 5") + some);
+            }
+            wait_until_replayed(reader);
+            const std::size_t n = below(all.size());
+            ++asked[n];
+            taken[n] += !is_scanned_for(reader, all[n]);
+            if (below(3) == 0) expect_right_in_transaction(another, all[below(all.size())]);
+        }
+        for (std::size_t n = 0; n < all.size(); ++n) {
+            EXPECT_GE(taken[n], (asked[n] - 20) / 4) << "of " << asked[n] << ": " << all[n].asked;
+            RecordProperty("taken_" + std::to_string(n), taken[n]);
+        }
+        EXPECT_GE(std::accumulate(taken.begin(), taken.end(), 0), answers / 3);
+    }
+    EXPECT_EQ(Session(standby->connection()).value("SELECT pg_promote()"), "t");
+    Session promoted(standby->connection());
+    promoted.rows("SET gputext.device = cpu");
+    for (int i = 0; i < 3; ++i) is_scanned(promoted);
+    promoted.rows("DELETE FROM places WHERE id = 131");
+    EXPECT_FALSE(is_scanned(promoted));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ public:
         auto kept = store_.add(request_, {bytes.size(), files.shape}, std::move(files.files));
         if (!kept.ok() || *kept == 0 || request_.number != 0) return kept;
         Execution execution(1);
-        const auto again = store_.take(request_, false, execution);
+        const auto again = store_.take(request_, {}, execution);
         return again.ok() ? again->resident : 0;
     }
 
@@ -69,6 +69,12 @@ public:
         expect_bytes();
         const auto held = taken_;
         return take_files(false);
+    }
+    /// The same of a session that will ask for them again by that name.
+    std::uint64_t take_again() {
+        const std::uint64_t id = take_files(false, {}, true);
+        if (taken_ != nullptr) expect_bytes();
+        return id;
     }
     /// Their chunk, which may still be filled. `begin` is how it is.
     std::uint64_t take_early(ResidentValues::BeginFilling begin = {}) {
@@ -96,10 +102,11 @@ public:
     ValueRequest& request() { return request_; }
 
 private:
-    std::uint64_t take_files(bool early, ResidentValues::BeginFilling begin = {}) {
+    std::uint64_t take_files(bool early, ResidentValues::BeginFilling begin = {},
+                             bool again = false) {
         Execution execution(2);
         taken_ = nullptr;
-        auto taken = store_.take(request_, early, execution, std::move(begin));
+        auto taken = store_.take(request_, {early, again}, execution, std::move(begin));
         EXPECT_TRUE(taken.ok()) << taken.status().message();
         if (!taken.ok()) return UINT64_MAX;
         taken_ = taken->chunk;
@@ -289,6 +296,77 @@ TEST_F(ResidentValuesTest, DoesNotKeepCopiesOfLessThanHalf) {
     EXPECT_NE(in_other_order, 0u);
     EXPECT_EQ(read(shuffled), in_other_order);
     EXPECT_EQ(store().bytes(), cost(1000));
+}
+
+TEST_F(ResidentValuesTest, KeepsPartsForThoseWhoWillAskAgain) {
+    const auto all = some_values(3, 1, 1000, kSize);
+    const auto id = read(all);
+    const auto part = [&](std::size_t begin, std::size_t end) {
+        Session session(store());
+        EXPECT_TRUE(session.find(slice(all, begin, end)).empty());
+        return session.take_again();
+    };
+    const auto is_there = [&](std::uint64_t of) {
+        const auto chunk = store().take_resident(of);
+        EXPECT_TRUE(chunk.ok());
+        return *chunk != nullptr;
+    };
+    const auto first = part(100, 200);
+    EXPECT_NE(first, 0u);
+    EXPECT_NE(first, id);
+    EXPECT_TRUE(is_there(first));
+    const auto chunk = store().take_resident(first);
+    const auto bytes = (*chunk)->bytes();
+    EXPECT_EQ(ByteList(bytes.begin(), bytes.end()), bytes_of_all(slice(all, 100, 200)));
+    EXPECT_EQ(store().bytes(), cost(1000) + 100 * kSize);
+    // Values are found where they were found before.
+    EXPECT_EQ(read(all), id);
+    EXPECT_EQ(store().tables().size(), 1u);
+    EXPECT_EQ(store().tables()[0].values, 1000u);
+    // What all are asked for is a chunk, and no part.
+    EXPECT_EQ(part(0, 1000), id);
+    // With a table, its parts are forgotten.
+    EXPECT_EQ(store().forget(kVectors.database, 4), 0u);
+    EXPECT_TRUE(is_there(first));
+    EXPECT_EQ(store().forget(kVectors.database, 3), 1000u);
+    EXPECT_FALSE(is_there(first));
+    EXPECT_EQ(store().bytes(), 0u);
+}
+
+TEST_F(ResidentValuesTest, GivesPartsUpBeforeChunks) {
+    const auto all = some_values(3, 1, 1000, kSize);
+    const auto part = [&](std::size_t begin, std::size_t end) {
+        Session session(store());
+        session.find(slice(all, begin, end));
+        return session.take_again();
+    };
+    const auto is_there = [&](std::uint64_t id) {
+        return *store().take_resident(id) != nullptr;
+    };
+    // Room for parts of 400 values, as a fourth of the limit
+    set_limits({4 * 400 * kSize, 1000});
+    ASSERT_LE(cost(1000) + 400 * kSize, 4 * 400 * kSize);
+    const auto id = read(all);
+    EXPECT_EQ(part(0, 401), 0u) << "more than parts may have";
+    const auto first = part(0, 150), second = part(150, 300);
+    EXPECT_TRUE(is_there(first) && is_there(second));
+    EXPECT_TRUE(is_there(first));
+    const auto third = part(300, 450);
+    EXPECT_TRUE(is_there(first) && is_there(third));
+    EXPECT_FALSE(is_there(second)) << "used longest ago";
+    EXPECT_TRUE(is_there(id));
+    // Other chunks come.
+    read(some_values(4, 1, 100, kSize));
+    read(some_values(5, 1, 200, kSize));
+    EXPECT_LE(store().bytes(), 4u * 400 * kSize);
+    EXPECT_FALSE(is_there(first) && is_there(third));
+    EXPECT_TRUE(is_there(id));
+    // No chunk is given up for a part.
+    set_limits({cost(1000) + 100 * kSize, 1000});
+    read(all);
+    EXPECT_EQ(part(0, 101), 0u);
+    EXPECT_NE(part(0, 100), 0u);
+    EXPECT_EQ(missing(all), 0u);
 }
 
 TEST_F(ResidentValuesTest, DoesNotKeepWhatHardlyAnybodyCouldFind) {
@@ -547,7 +625,7 @@ TEST_F(ResidentValuesTest, StopsWhenAsked) {
     session.find(slice(values, 0, 60));
     Execution execution(2);
     execution.request_stop();
-    EXPECT_EQ(store().take(session.request(), false, execution).status().code(),
+    EXPECT_EQ(store().take(session.request(), {}, execution).status().code(),
               ErrorCode::cancelled);
     EXPECT_NE(session.take(), UINT64_MAX) << "the request is as it was";
 }
@@ -566,7 +644,7 @@ TEST_F(ResidentValuesTest, ReadsPointersInAPlainFile) {
     // Nobody looks at the file any more.
     ASSERT_EQ(ftruncate(fileno(file), 0), 0);
     Execution execution(1);
-    const auto taken = store().take(request, false, execution);
+    const auto taken = store().take(request, {}, execution);
     ASSERT_TRUE(taken.ok());
     EXPECT_EQ(taken->chunk->bytes().size(), 100 * kSize);
     std::fclose(file);
@@ -658,7 +736,7 @@ TEST_F(FilledBehind, IsAwaitedByWhoeverNeedsTheBytes) {
     cancelled.find(values);
     Execution execution(1);
     execution.request_stop();
-    EXPECT_EQ(store().take(cancelled.request(), false, execution).status().code(),
+    EXPECT_EQ(store().take(cancelled.request(), {}, execution).status().code(),
               ErrorCode::cancelled);
     const Stop stop{[](void*) { return true; }, nullptr};
     EXPECT_EQ(store().await(id, stop).code(), ErrorCode::cancelled);
@@ -883,10 +961,10 @@ TEST_F(ResidentValuesTest, RefusesWhatDoesNotAddUp) {
     Execution execution(1);
     const ByteList bytes = bytes_of_all(values);
     EXPECT_EQ(keep(bytes.size(), {}, ValueFiles(bytes).files), ErrorCode::invalid_argument);
-    EXPECT_EQ(store().take(request, false, execution).status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(store().take(request, {}, execution).status().code(), ErrorCode::invalid_argument);
 
     ASSERT_TRUE(store().find({1, 100, kVectors, 10}, pointers.get(), request, {}).ok());
-    EXPECT_EQ(store().take(request, false, execution).status().code(), ErrorCode::invalid_argument)
+    EXPECT_EQ(store().take(request, {}, execution).status().code(), ErrorCode::invalid_argument)
         << "values are missing";
     const std::span<const std::uint8_t> fewer(bytes.data(), bytes.size() - 1);
     EXPECT_EQ(keep(fewer.size(), {}, ValueFiles(fewer).files), ErrorCode::invalid_argument);

@@ -389,7 +389,7 @@ TEST_F(ResidentTerms, AreOneSortOfValues) {
     };
     const auto take_terms = [&] { return store().take_terms(request).status().code(); };
     const auto take_values = [&] {
-        return store().take(request, false, execution).status().code();
+        return store().take(request, {}, execution).status().code();
     };
     EXPECT_EQ(add_terms(), ErrorCode::invalid_argument) << "without a request";
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument);

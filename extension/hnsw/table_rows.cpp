@@ -20,7 +20,6 @@ extern "C" {
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 #include "cpp/base/lanes.hpp"

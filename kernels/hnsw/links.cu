@@ -64,10 +64,11 @@ Status link_tiles(const HnswLinkParameters& parameters, EarlierSearch& search,
         const std::size_t end = search.end_of_tile(begin, rows.end), first = begin - rows.begin;
         const std::size_t skipped = to.all ? first * places : 0;
         GPUTEXT_TRY(search.search(begin, end, execution));
-        GPUTEXT_TRY(choose(ListsToChoose::of(search.lists().view()),
-                           {parameters.metric, search.rows(), static_cast<std::uint32_t>(places), 1,
-                            to.rows + skipped, to.distances + skipped},
-                           0, static_cast<std::uint32_t>(end - begin), stream));
+        GPUTEXT_TRY(
+            choose(ListsToChoose::of(search.lists().view(), static_cast<std::uint32_t>(begin)),
+                   {parameters.metric, search.rows(), static_cast<std::uint32_t>(places), 1,
+                    to.rows + skipped, to.distances + skipped},
+                   0, static_cast<std::uint32_t>(end - begin), stream));
         GPUTEXT_TRY(taken(first, end - begin));
         GPUTEXT_TRY(execution.checkpoint(end - begin));
         begin = end;
@@ -250,7 +251,8 @@ private:
                                   sizeof(Linked) / sizeof(std::uint64_t),
                                   list_begins.data(),
                                   0,
-                                  nullptr};
+                                  nullptr,
+                                  static_cast<std::uint32_t>(rows.begin)};
         const Choice choice{parameters_.metric,
                             all_,
                             static_cast<std::uint32_t>(places),

@@ -2,7 +2,7 @@
 //
 // The device has all rows of the layer, copied once. A tile of them is searched for the nearest
 // ones before each (kernels/knn/earlier_search.hpp), and their links are chosen where the lists
-// lie. All distances are exact, so that links are the CPU's, to the bit.
+// lie. Links are the CPU's, to the bit: exact distances decide, or bounds of them.
 
 #pragma once
 

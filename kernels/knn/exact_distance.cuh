@@ -121,8 +121,8 @@ __device__ void sum_own_pair(double (&sums)[N][Sums], unsigned lanes, double (&o
 
 /// The definition's sums for N pairs at a time, each lane gets its own pair's. Elements are read
 /// well before they are summed, so that many reads are under way.
-template <class Terms, unsigned N, class T>
-__device__ void exact_sums(const double* const (&queries)[N], const T* const (&rows)[N],
+template <class Terms, unsigned N, class Q, class T>
+__device__ void exact_sums(const Q* const (&queries)[N], const T* const (&rows)[N],
                            std::uint32_t dimensions, unsigned lanes, double (&own)[Terms::sums]) {
     double sums[N][Terms::sums];
     constexpr unsigned kAhead = N < 4 ? 16 / N : 4;
@@ -140,8 +140,8 @@ __device__ void exact_sums(const double* const (&queries)[N], const T* const (&r
         for (unsigned ahead = 0; ahead < kAhead; ++ahead)
 #pragma unroll
             for (unsigned n = 0; n < N; ++n)
-                Terms::add(queries[n][i + ahead * kHalfWarp], as_double(elements[ahead][n]),
-                           sums[n]);
+                Terms::add(as_double(queries[n][i + ahead * kHalfWarp]),
+                           as_double(elements[ahead][n]), sums[n]);
     }
     if (i < dimensions) {
         // Zeros behind the last element add zeros, which change nothing.
@@ -156,9 +156,10 @@ __device__ void exact_sums(const double* const (&queries)[N], const T* const (&r
         for (unsigned ahead = 0; ahead + 1 < kAhead; ++ahead)
 #pragma unroll
             for (unsigned n = 0; n < N; ++n)
-                Terms::add(
-                    i + ahead * kHalfWarp < dimensions ? queries[n][i + ahead * kHalfWarp] : 0.0,
-                    as_double(elements[ahead][n]), sums[n]);
+                Terms::add(i + ahead * kHalfWarp < dimensions
+                               ? as_double(queries[n][i + ahead * kHalfWarp])
+                               : 0.0,
+                           as_double(elements[ahead][n]), sums[n]);
     }
     sum_own_pair(sums, lanes, own);
 }
@@ -230,11 +231,11 @@ __device__ double scaled_similarity(const ExactQuery& query, const T* row, std::
 }
 
 /// Where the sum of squares over- or underflows. A sum of 0 comes here too, and remains 0.
-template <class T>
-__device__ double scaled_euclidean(bool large, const double* query, const T* row,
+template <class Q, class T>
+__device__ double scaled_euclidean(bool large, const Q* query, const T* row,
                                    std::uint32_t dimensions, unsigned lanes) {
     const double again = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
-        const double a = query[i];
+        const double a = as_double(query[i]);
         const double b = as_double(row[i]);
         const double difference = large ? __dsub_rn(__dmul_rn(a, 0x1p-600), __dmul_rn(b, 0x1p-600))
                                         : __dmul_rn(__dsub_rn(a, b), 0x1p600);
@@ -254,11 +255,11 @@ __device__ double scaled_inner_product(const double* query, const T* row, std::u
 }
 
 /// N times the same row.
-template <unsigned N>
+template <unsigned N, class T>
 struct SameRow {
-    const double* rows[N];
+    const T* rows[N];
 
-    __device__ explicit SameRow(const double* row) {
+    __device__ explicit SameRow(const T* row) {
 #pragma unroll
         for (unsigned n = 0; n < N; ++n) rows[n] = row;
     }
@@ -282,7 +283,7 @@ __device__ void replace_results(bool again, unsigned lanes, double& own, Of&& of
 template <unsigned N, class T>
 __device__ double exact_similarity(const ExactQuery& query, const T* const (&rows)[N],
                                    std::uint32_t dimensions, unsigned lanes) {
-    const SameRow<N> queries(query.elements);
+    const SameRow<N, double> queries(query.elements);
     double sums[2];
     exact_sums<ProductAndSquareTerms>(queries.rows, rows, dimensions, lanes, sums);
     double similarity = similarity_of(sums[0], query.square, sums[1]);
@@ -292,24 +293,32 @@ __device__ double exact_similarity(const ExactQuery& query, const T* const (&row
     return similarity;
 }
 
+/// The euclidean distance of the lane's own of N items. The query may be a row of any type.
+template <unsigned N, class Q, class T>
+__device__ double exact_euclidean(const Q* query, const T* const (&rows)[N],
+                                  std::uint32_t dimensions, unsigned lanes) {
+    const SameRow<N, Q> queries(query);
+    double sum[1];
+    exact_sums<SquareTerms>(queries.rows, rows, dimensions, lanes, sum);
+    double distance = __dsqrt_rn(sum[0]);
+    replace_results<N>(
+        !(sum[0] >= 0x1p-900 && sum[0] <= 0x1p1000), lanes, distance, [&](unsigned n) {
+            const bool large = __shfl_sync(lanes, sum[0] > 1, n * (kHalfWarp / N), kHalfWarp);
+            return scaled_euclidean(large, query, rows[n], dimensions, lanes);
+        });
+    return distance;
+}
+
 /// The distance of the lane's own of N items; NaN where there is none.
 template <unsigned N, class T>
 __device__ double exact_distance(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
                                  std::uint32_t dimensions, unsigned lanes) {
-    const SameRow<N> queries(query.elements);
+    const SameRow<N, double> queries(query.elements);
     double sum[1];
     double distance = 0;
     switch (metric) {
         case Metric::euclidean:
-            exact_sums<SquareTerms>(queries.rows, rows, dimensions, lanes, sum);
-            distance = __dsqrt_rn(sum[0]);
-            replace_results<N>(
-                !(sum[0] >= 0x1p-900 && sum[0] <= 0x1p1000), lanes, distance, [&](unsigned n) {
-                    const bool large =
-                        __shfl_sync(lanes, sum[0] > 1, n * (kHalfWarp / N), kHalfWarp);
-                    return scaled_euclidean(large, query.elements, rows[n], dimensions, lanes);
-                });
-            return distance;
+            return exact_euclidean(query.elements, rows, dimensions, lanes);
         case Metric::manhattan:
             exact_sums<MagnitudeTerms>(queries.rows, rows, dimensions, lanes, sum);
             return sum[0];

@@ -1,7 +1,6 @@
 #include "cpp/hnsw/detail/chosen_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #ifdef GPUTEXT_X86
 #include <immintrin.h>
@@ -14,7 +13,7 @@ namespace {
 constexpr std::size_t kTogether = 32;
 /// Of fewer dimensions floats are as fast.
 constexpr std::size_t kFewest = 64;
-/// u, with room for what is rounded in floats and doubles, and what underflows.
+/// With room for what is rounded in floats and doubles, and what underflows.
 constexpr double kRounding = 0x1p-9 * (1 + 0x1p-7);
 /// Of smaller distances, what underflows counts.
 constexpr double kLeastDistance = 0x1p-40;
@@ -95,8 +94,9 @@ ChosenRows::ChosenRows(Metric metric, const Vectors& rows, Simd simd)
               simd >= Simd::bfloat16 && simd_available(Simd::bfloat16)),
       dimensions_(rows.dimensions),
       padded_((rows.dimensions + kTogether - 1) / kTogether * kTogether) {
+    // Sums in floats, in any order (cpp/knn/detail/filter_space.hpp)
     const double roundings = static_cast<double>(dimensions_ + 8) * 0x1p-24;
-    sum_error_ = roundings / (1 - roundings) * (1 + kRounding) * (1 + kRounding);
+    bound_ = {kRounding, 0, roundings / (1 - roundings)};
 }
 
 void ChosenRows::begin(std::uint32_t row) {
@@ -106,19 +106,13 @@ void ChosenRows::begin(std::uint32_t row) {
     from_.assign(nearness_.floats(), nearness_.floats() + dimensions_);
 }
 
-Nearness::Side ChosenRows::side_of(double limit, const Row& chosen) const {
-    using Side = Nearness::Side;
-    if (!rounds_ || limit < kLeastDistance) return Side::unknown;
+SideOfLimit ChosenRows::side_of(double limit, const Row& chosen) const {
+    if (!rounds_ || limit < kLeastDistance) return SideOfLimit::unknown;
     const auto* const at = differences_.data();
     const double square =
         last_.square + chosen.square -
         2 * static_cast<double>(product_of(at + last_.place, at + chosen.place, padded_));
-    const double both = last_.distance + chosen.distance, margin = kRounding * both;
-    const double error = sum_error_ * both * both;
-    const double high = limit + margin, low = limit - margin;
-    if (!std::isfinite(square)) return Side::unknown;
-    if (square > high * high + error) return Side::above;
-    return low > 0 && square < low * low - error ? Side::below : Side::unknown;
+    return bound_.side_of(limit, last_.distance + chosen.distance, square);
 }
 
 bool ChosenRows::has_nearer(std::uint32_t row, double distance, double limit) {
@@ -130,9 +124,9 @@ bool ChosenRows::has_nearer(std::uint32_t row, double distance, double limit) {
             nearness_.floats(), from_.data(), dimensions_, differences_.data() + last_.place));
     }
     const auto nearer = std::find_if(chosen_.begin(), chosen_.end(), [&](const Row& chosen) {
-        const Nearness::Side side = side_of(limit, chosen);
-        return side == Nearness::Side::unknown ? nearness_.at_most(limit, chosen.row)
-                                               : side == Nearness::Side::below;
+        const SideOfLimit side = side_of(limit, chosen);
+        return side == SideOfLimit::unknown ? nearness_.at_most(limit, chosen.row)
+                                            : side == SideOfLimit::below;
     });
     if (nearer == chosen_.end()) return false;
     std::rotate(chosen_.begin(), nearer, nearer + 1);

@@ -124,13 +124,14 @@ void Nearness::set(std::uint32_t row) {
     if (sum_ != nullptr) row_floats_ = floats(row, row_scratch_);
 }
 
-Nearness::Side Nearness::side_of(double distance, std::uint32_t other) {
-    if (sum_ == nullptr) return Side::unknown;
+SideOfLimit Nearness::side_of(double distance, std::uint32_t other) {
+    if (sum_ == nullptr) return SideOfLimit::unknown;
     const double sum =
         static_cast<double>(sum_(row_floats_, floats(other, other_scratch_), rows_.dimensions));
     const double limit = metric_ == Metric::euclidean ? distance * distance : distance;
-    if (sum > limit * (1 + 2 * error_) + underflow_ && std::isfinite(sum)) return Side::above;
-    return sum < limit * (1 - 2 * error_) - underflow_ ? Side::below : Side::unknown;
+    if (sum > limit * (1 + 2 * error_) + underflow_ && std::isfinite(sum))
+        return SideOfLimit::above;
+    return sum < limit * (1 - 2 * error_) - underflow_ ? SideOfLimit::below : SideOfLimit::unknown;
 }
 
 double Nearness::exact(std::uint32_t other) {
@@ -140,13 +141,13 @@ double Nearness::exact(std::uint32_t other) {
 }
 
 bool Nearness::at_most(double distance, std::uint32_t other) {
-    const Side side = side_of(distance, other);
-    return side == Side::unknown ? exact(other) <= distance : side == Side::below;
+    const SideOfLimit side = side_of(distance, other);
+    return side == SideOfLimit::unknown ? exact(other) <= distance : side == SideOfLimit::below;
 }
 
 double Nearness::within(double distance, std::uint32_t other) {
     const bool is_above = distance < std::numeric_limits<double>::infinity() &&
-                          side_of(distance, other) == Side::above;
+                          side_of(distance, other) == SideOfLimit::above;
     return is_above ? std::numeric_limits<double>::infinity() : exact(other);
 }
 

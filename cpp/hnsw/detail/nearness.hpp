@@ -13,6 +13,7 @@
 
 #include "cpp/base/simd.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/hnsw/detail/difference_bound.hpp"
 #include "cpp/knn/distance.hpp"
 
 namespace gputext {
@@ -39,11 +40,9 @@ public:
 
     using Sum = float (*)(const float* a, const float* b, std::size_t dimensions);
 
-    enum class Side { below, unknown, above };
-
 private:
     /// Of the distance that is given, by what floats tell.
-    Side side_of(double distance, std::uint32_t other);
+    SideOfLimit side_of(double distance, std::uint32_t other);
     double exact(std::uint32_t other);
     const float* floats(std::uint32_t row, std::vector<float>& scratch) const;
 

@@ -22,9 +22,10 @@ struct ListsToChoose {
     const std::uint64_t* begins;  // of each list, and the end; null: every `capacity`
     std::uint32_t capacity;
     const std::uint32_t* kept;  // of each list, without begins
+    std::uint32_t first_row;    // that others are chosen for by list 0
 
-    static ListsToChoose of(const ListsView& lists) {
-        return {lists.items, lists.keys, 1, 1, nullptr, lists.capacity, lists.kept};
+    static ListsToChoose of(const ListsView& lists, std::uint32_t first_row) {
+        return {lists.items, lists.keys, 1, 1, nullptr, lists.capacity, lists.kept, first_row};
     }
 };
 
@@ -39,8 +40,8 @@ struct Choice {
     double* distances;
 };
 
-/// The lists [begin, end): one launch. Shared memory of a block: 8 bytes a dimension and 12 for
-/// each of the limit.
+/// The lists [begin, end): one launch. Shared memory of a block: 37 KB, or 8 bytes a dimension and
+/// 12 for each of the limit.
 Status choose(const ListsToChoose& lists, const Choice& choice, std::uint32_t begin,
               std::uint32_t end, cudaStream_t stream);
 

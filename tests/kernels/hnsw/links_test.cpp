@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -118,10 +119,49 @@ TEST_F(HnswLinksOnDevice, OfFewRowsEqualTheCpus) {
 
 /// Of a row that all others link to, more is known than a block has threads.
 TEST_F(HnswLinksOnDevice, OfAHubEqualTheCpus) {
-    auto rows = random_.rows(Shape::gaussian, 3000, 30);
-    rows[0].assign(30, 0);
-    const TypedRows values(rows, ElementType::float32, 30);
-    ASSERT_NO_FATAL_FAILURE(expect_same({.candidates = 20, .places = 4}, values, {3000}));
+    for (const std::size_t d : {30, 90}) {
+        auto rows = random_.rows(Shape::gaussian, 3000, d);
+        rows[0].assign(d, 0);
+        const TypedRows values(rows, ElementType::float32, d);
+        ASSERT_NO_FATAL_FAILURE(expect_same({.candidates = 20, .places = 4}, values, {3000}));
+    }
+}
+
+/// Where candidates are compared by differences in half precision: as many rows as are chosen then,
+/// and one more; numbers of dimensions that are no whole vectors; floats whose squares over- and
+/// underflow.
+TEST_F(HnswLinksOnDevice, OfManyDimensionsEqualTheCpus) {
+    const auto n = static_cast<std::size_t>(testing::rounds(1200));
+    for (const std::size_t d : {64, 77, 130, 768, 1001, 1536})
+        for (const std::size_t places : {1, 32, 64, 65})
+            for (const double size : {1.0, 1e-3, 1e-25, 1e-42, 1e30, 1e37}) {
+                const ElementType type = size == 1e-3 ? ElementType::float16 : ElementType::float32;
+                const Shape shape = std::array{Shape::gaussian, Shape::clusters, Shape::copies,
+                                               Shape::near_identical}[random_.below(4)];
+                SCOPED_TRACE("d " + std::to_string(d) + ", places " + std::to_string(places) +
+                             ", size " + std::to_string(size) + ", shape " +
+                             std::to_string(static_cast<int>(shape)));
+                auto rows = random_.rows(shape, n, d);
+                for (auto& row : rows)
+                    for (double& x : row) x *= size;
+                const TypedRows values(rows, type, d);
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_same({.candidates = 150, .places = places}, values, {n}));
+            }
+}
+
+/// Distances that are the same, or nearly.
+TEST_F(HnswLinksOnDevice, OfRowsAsFarApartEqualTheCpus) {
+    constexpr std::size_t d = 100, n = 600;
+    for (const double size : {1.0, 1e-6, 1e12}) {
+        std::vector<std::vector<double>> rows(n, std::vector<double>(d, 1000 * size));
+        for (std::size_t row = 0; row < n; ++row) {
+            rows[row][row % d] += size;
+            rows[row][d - 1] += 1e-3 * size * static_cast<double>(random_.below(8));
+        }
+        const TypedRows values(rows, ElementType::float32, d);
+        ASSERT_NO_FATAL_FAILURE(expect_same({.candidates = 200, .places = 32}, values, {n}));
+    }
 }
 
 TEST_F(HnswLinksOnDevice, DoNotDependOnMemory) {

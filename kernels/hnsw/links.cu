@@ -286,9 +286,30 @@ std::size_t memory_of_parts(const HnswLinkParameters& parameters, const Vectors&
     return work.bytes - std::min(work.bytes, fixed_bytes_of_linking_back(parameters, values));
 }
 
-DeviceRows device_rows(const Vectors& values, const DeviceBuffer<std::uint8_t>& elements) {
-    return {values.type, elements.data(), static_cast<std::uint32_t>(values.rows),
-            static_cast<std::uint32_t>(values.dimensions)};
+/// The elements of a layer's rows, and their links.
+struct LayerOnDevice {
+    DeviceBuffer<std::uint8_t> elements;
+    DeviceBuffer<std::uint32_t> linked;
+    DeviceBuffer<double> distances;
+
+    Status allocate_links(std::size_t links, cudaStream_t stream) {
+        GPUTEXT_TRY(linked.allocate(links, stream));
+        return distances.allocate(links, stream);
+    }
+};
+
+/// Writes the neighbors of these rows.
+Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
+                 const LayerOnDevice& layer, const LayerRows& rows,
+                 std::span<std::uint32_t> neighbors, const DeviceWork& work, Execution& execution) {
+    const DeviceRows all{values.type, layer.elements.data(),
+                         static_cast<std::uint32_t>(values.rows),
+                         static_cast<std::uint32_t>(values.dimensions)};
+    const DeviceLinks links{layer.linked.data(), layer.distances.data(), layer.linked.size(),
+                            static_cast<std::uint32_t>(parameters.places)};
+    return LinkingBack(parameters, all, links, neighbors, memory_of_parts(parameters, values, work),
+                       work.stream, execution)
+        .run(rows);
 }
 
 Status copy_and_link_back(const HnswLinkParameters& parameters, const Vectors& values,
@@ -296,28 +317,22 @@ Status copy_and_link_back(const HnswLinkParameters& parameters, const Vectors& v
                           std::span<std::uint32_t> neighbors, const DeviceWork& work,
                           UploadRing& ring, Execution& execution) {
     StreamEvent event;
-    DeviceBuffer<std::uint8_t> elements;
-    DeviceBuffer<std::uint32_t> linked;
-    DeviceBuffer<double> distances;
+    LayerOnDevice layer;
     execution.begin_phase("copying rows", 0);
     GPUTEXT_TRY(event.create());
-    GPUTEXT_TRY(elements.allocate(bytes_of_rows(values), work.stream));
-    GPUTEXT_TRY(linked.allocate(links.rows.size(), work.stream));
-    GPUTEXT_TRY(distances.allocate(links.distances.size(), work.stream));
+    GPUTEXT_TRY(layer.elements.allocate(bytes_of_rows(values), work.stream));
+    GPUTEXT_TRY(layer.allocate_links(links.rows.size(), work.stream));
     GPUTEXT_TRY(event.hold(ring.stream(), work.stream));
     const auto upload = [&](void* to, const void* from, std::size_t bytes) {
         return ring.copy(static_cast<std::uint8_t*>(to),
                          {static_cast<const std::uint8_t*>(from), bytes}, execution);
     };
-    GPUTEXT_TRY(upload(elements.data(), values.elements, elements.size()));
-    GPUTEXT_TRY(upload(linked.data(), links.rows.data(), links.rows.size_bytes()));
-    GPUTEXT_TRY(upload(distances.data(), links.distances.data(), links.distances.size_bytes()));
+    GPUTEXT_TRY(upload(layer.elements.data(), values.elements, layer.elements.size()));
+    GPUTEXT_TRY(upload(layer.linked.data(), links.rows.data(), links.rows.size_bytes()));
+    GPUTEXT_TRY(
+        upload(layer.distances.data(), links.distances.data(), links.distances.size_bytes()));
     GPUTEXT_TRY(event.hold(work.stream, ring.stream()));
-    const DeviceLinks all{linked.data(), distances.data(), linked.size(),
-                          static_cast<std::uint32_t>(parameters.places)};
-    return LinkingBack(parameters, device_rows(values, elements), all, neighbors,
-                       memory_of_parts(parameters, values, work), work.stream, execution)
-        .run(rows);
+    return link_back(parameters, values, layer, rows, neighbors, work, execution);
 }
 
 }  // namespace
@@ -350,11 +365,8 @@ Status link_both_ways(const HnswLinkParameters& parameters, const Vectors& value
                       std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
                       Execution& execution) {
     const LayerRows rows{0, values.rows};
-    DeviceBuffer<std::uint8_t> elements;
-    DeviceBuffer<std::uint32_t> linked;
-    DeviceBuffer<double> distances;
-    GPUTEXT_TRY(linked.allocate(neighbors.size(), work.stream));
-    GPUTEXT_TRY(distances.allocate(neighbors.size(), work.stream));
+    LayerOnDevice layer;
+    GPUTEXT_TRY(layer.allocate_links(neighbors.size(), work.stream));
     {
         EarlierSearch search(parameters.metric, parameters.candidates, values);
         execution.begin_phase("copying rows", 0);
@@ -363,15 +375,12 @@ Status link_both_ways(const HnswLinkParameters& parameters, const Vectors& value
         const auto wait = [&](std::size_t, std::size_t) {
             return cuda_status(cudaStreamSynchronize(work.stream), "linking rows");
         };
-        GPUTEXT_TRY(link_tiles(parameters, search, rows, {linked.data(), distances.data(), true},
-                               work.stream, execution, wait));
-        elements = search.take_elements();
+        GPUTEXT_TRY(link_tiles(parameters, search, rows,
+                               {layer.linked.data(), layer.distances.data(), true}, work.stream,
+                               execution, wait));
+        layer.elements = search.take_elements();
     }
-    const DeviceLinks all{linked.data(), distances.data(), linked.size(),
-                          static_cast<std::uint32_t>(parameters.places)};
-    return LinkingBack(parameters, device_rows(values, elements), all, neighbors,
-                       memory_of_parts(parameters, values, work), work.stream, execution)
-        .run(rows);
+    return link_back(parameters, values, layer, rows, neighbors, work, execution);
 }
 
 }  // namespace

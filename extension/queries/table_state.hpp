@@ -4,7 +4,7 @@
 // all tuples of the page. A session that has scanned a table notes the LSN of each page of the map,
 // and later reads the map alone: where the LSN of its page of the map is the same, a page whose bit
 // is set has the rows that the scan has found there. For a million rows that is one page of the
-// map. All other pages are read again (rows_by_page.hpp), which takes about a microsecond each:
+// map. All other pages are read again (rows_by_page.hpp), which takes a few microseconds each:
 // those whose bit is not set, those of a page of the map with another LSN, as after VACUUM, and all
 // pages of a table whose map is not trusted.
 //

@@ -268,6 +268,19 @@ $$;
 SELECT array_agg(n) FROM nearest_id('{1,2,3}', 3) n;
 SELECT array_agg(n) FROM nearest_id('{3,2,1}', 4) n;
 DROP FUNCTION nearest_id;
+-- A field of a record that has no value yet is an error only where it is asked for
+CREATE FUNCTION nearest_but(known boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    other record;
+BEGIN
+    IF known THEN
+        SELECT 1 AS id INTO other;
+    END IF;
+    RETURN count(*) FROM uploads u, LATERAL (SELECT id FROM base WHERE kind <> kind AND id <> other.id ORDER BY e <-> u.e LIMIT 3) n;
+END
+$$;
+SELECT nearest_but(true), nearest_but(false);
+DROP FUNCTION nearest_but;
 
 -- The columns of a statement keep their names, types and origins
 SELECT id AS "Item", kind, e <-> '{1,2,3}' AS d, kind || 1, id::numeric(7, 2) FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1 \gdesc

@@ -116,7 +116,7 @@ Node* put_values(Node* node, void* context) {
         ParamExternData computed;
         const ParamExternData* const value =
             parameters->paramFetch != nullptr
-                ? parameters->paramFetch(parameters, parameter->paramid, false, &computed)
+                ? parameters->paramFetch(parameters, parameter->paramid, true, &computed)
                 : &parameters->params[parameter->paramid - 1];
         if (value->ptype == parameter->paramtype) {
             int16 length;

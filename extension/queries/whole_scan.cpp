@@ -25,12 +25,15 @@ constexpr int kTable = 1;
 
 // ---- Conditions ----
 
-/// Whether the type is one of PostgreSQL's own, whose operators nobody can replace, or an enum.
+/// Whether the type is one of PostgreSQL's own, whose operators nobody can replace, or an enum. A
+/// path in JSON may have names of months, which depend on lc_time, although its operators are
+/// marked as immutable.
 bool is_own_type(Oid type) {
     const Oid base = getBaseType(type);
+    if (base == JSONPATHOID) return false;
     const char kind = get_typtype(base);
-    return kind == TYPTYPE_ENUM || (base < FirstNormalObjectId &&
-                                    (kind == TYPTYPE_BASE || kind == TYPTYPE_RANGE));
+    return kind == TYPTYPE_ENUM ||
+           (base < FirstNormalObjectId && (kind == TYPTYPE_BASE || kind == TYPTYPE_RANGE));
 }
 
 bool is_own_immutable_function(Oid function) {
@@ -91,7 +94,8 @@ bool depends_on_row_alone(Node* node, Index table) {
         case T_BoolExpr:
             return all_depend_on_row_alone(reinterpret_cast<const BoolExpr*>(node)->args, table);
         case T_CoalesceExpr:
-            return all_depend_on_row_alone(reinterpret_cast<const CoalesceExpr*>(node)->args, table);
+            return all_depend_on_row_alone(reinterpret_cast<const CoalesceExpr*>(node)->args,
+                                           table);
         case T_NullTest: {
             const auto* const test = reinterpret_cast<const NullTest*>(node);
             return !test->argisrow &&
@@ -122,10 +126,10 @@ Node* put_values(Node* node, void* context) {
             int16 length;
             bool by_value;
             get_typlenbyval(parameter->paramtype, &length, &by_value);
-            return reinterpret_cast<Node*>(
-                makeConst(parameter->paramtype, parameter->paramtypmod, parameter->paramcollid,
-                          length, value->isnull ? Datum{0} : datumCopy(value->value, by_value, length),
-                          value->isnull, by_value));
+            return reinterpret_cast<Node*>(makeConst(
+                parameter->paramtype, parameter->paramtypmod, parameter->paramcollid, length,
+                value->isnull ? Datum{0} : datumCopy(value->value, by_value, length), value->isnull,
+                by_value));
         }
     }
     return static_cast<Node*>(copyObjectImpl(node));
@@ -205,8 +209,8 @@ WholeScan whole_scan_of(const PlannedStmt* statement, AttrNumber id, AttrNumber 
     if (id != WholeScan::kPlace) found.id = column_of_table(statement->planTree, scan, id);
     if (found.id == InvalidAttrNumber || found.value == InvalidAttrNumber) return {};
     if (scan->plan.qual == NIL) return found;
-    found.conditions = reinterpret_cast<List*>(
-        put_values(reinterpret_cast<Node*>(scan->plan.qual), parameters));
+    found.conditions =
+        reinterpret_cast<List*>(put_values(reinterpret_cast<Node*>(scan->plan.qual), parameters));
     if (!all_depend_on_row_alone(found.conditions, scan->scanrelid)) return {};
     ChangeVarNodes(reinterpret_cast<Node*>(found.conditions), static_cast<int>(scan->scanrelid),
                    kTable, 0);

@@ -96,7 +96,7 @@ void work_in_worker(shm_toc* toc, WorkFunction function) {
 
 int open_file_of_session(pid_t session, int descriptor, int flags) {
     char path[64];
-    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(session), descriptor);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(session), descriptor);
     return open(path, flags | O_CLOEXEC);
 }
 

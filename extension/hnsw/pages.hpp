@@ -42,17 +42,17 @@ struct PageWorkers {
 struct BegunPages;
 
 /// Begins to write the pages of an index that has none. The links of the graph need not be known
-/// yet; all else is. Requires that no other session changes the index. Allocates in the current memory
-/// context: 6 bytes an element, and where there are workers the bytes of all but the values. The
-/// session may be in parallel mode from then on. Errors: values too large for a page; more pages
+/// yet; all else is. Requires that no other session changes the index. Allocates in the current
+/// memory context: 6 bytes an element, and where there are workers the bytes of all but the values.
+/// The session may be in parallel mode from then on. Errors: values too large for a page; more pages
 /// than an index may have; whatever extending the index raises, such as that the disk is full.
 BegunPages* begin_pages(Relation index, const Elements& elements, const PageWorkers& workers);
 
 /// Writes all pages, and logs them if the index is logged. `graph` is that of the elements, with
 /// its links. The same elements give the same bytes, but for the places in WAL that logged pages
-/// have. The pages do not go through shared buffers, which have none in the end. They are written once, but for the last one of
-/// each segment and those that workers have written before the links were known. Reports the rows
-/// of the pages written, of all rows, as progress of CREATE INDEX.
+/// have. The pages do not go through shared buffers, which have none in the end. They are written
+/// once, but for the last one of each segment and those that workers have written before the links
+/// were known. Reports the rows of the pages written, of all rows, as progress of CREATE INDEX.
 PageTimes end_pages(BegunPages* begun, const HnswGraphView& graph);
 
 }  // namespace gputext::hnsw

@@ -94,8 +94,9 @@ public:
         int rows = -1, elements = -1;
     };
 
-    /// All files stay their owner's; those that were found have no values any more. Time: O(bytes), on the execution's threads. Memory beside the
-    /// values: 40 bytes a row. Errors: cancelled, out_of_memory, io_error.
+    /// All files stay their owner's; those that were found have no values any more. Time: O(bytes),
+    /// on the execution's threads. Memory beside the values: 40 bytes a row. Errors: cancelled,
+    /// out_of_memory, io_error.
     Status set(std::span<const FoundRows> found, const IndexKind& kind, const Disk& disk,
                Execution& execution);
 

@@ -28,8 +28,9 @@ extern "C" {
 // of them at once; then it gives the rows of one outer row after the other. The items are read when
 // the first outer row is there, and stay until the node ends, rescans included. Where the outer
 // rows have one vector and the distance is exact, its nearest items are found while items are read,
-// and stay in their place, unless the session remembers the items or is going to. An outer row that cannot be answered so is answered by the inner side of
-// the loop below the node (nearest_plan.hpp), as that loop would have it.
+// and stay in their place, unless the session remembers the items or is going to. An outer row that
+// cannot be answered so is answered by the inner side of the loop below the node
+// (nearest_plan.hpp), as that loop would have it.
 
 namespace gputext {
 namespace {

@@ -90,6 +90,7 @@ bool TableState::compare(const TableState& earlier) {
     bool same = false;                                 // the page of the map, as it was
     for (BlockNumber page = 0; page < pages_; ++page) {
         if (map < maps_.size() && maps_[map].begin == page) {
+            CHECK_FOR_INTERRUPTS();
             same = trusted && map < earlier.maps_.size() && maps_[map].lsn == earlier.maps_[map].lsn;
             ++map;
         }

@@ -6,20 +6,13 @@
 
 #include <cstdint>
 
-#include "kernels/base/cuda_status.hpp"
+#include "kernels/base/launch.hpp"
 
 namespace gputext::gpu {
 
 /// Whether the current device has it.
 inline Status has_bit_product(bool& has) {
-    int device = 0;
-    int major = 0;
-    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
-    GPUTEXT_TRY(
-        cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                    "asking for the device's compute capability"));
-    has = major >= 8;
-    return {};
+    return has_capability(8, has);
 }
 
 #if defined(__CUDACC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)

@@ -22,6 +22,16 @@ inline Status launched(const char* operation) {
     return cuda_status(cudaGetLastError(), operation);
 }
 
+/// Whether the current device's compute capability is at least `major`.0.
+inline Status has_capability(int major, bool& has) {
+    int device = 0, own = 0;
+    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
+    GPUTEXT_TRY(cuda_status(cudaDeviceGetAttribute(&own, cudaDevAttrComputeCapabilityMajor, device),
+                            "asking for the device's compute capability"));
+    has = own >= major;
+    return {};
+}
+
 /// Lets a kernel have so much dynamic shared memory.
 template <class Kernel>
 Status allow_shared_bytes(Kernel* kernel, std::size_t bytes) {

@@ -1,14 +1,12 @@
 // cpp/hnsw/detail/difference_bound.hpp - what rounded differences tell of the distance of two rows
 //
-// Of a row e, and of two others c and s whose distances from it are known, the differences x = c -
-// e and y = s - e are rounded to x~ and y~, and
+// Of a row e, and of two others c and s whose distances from it are known, the differences
+// x = c - e and y = s - e are rounded to x~ and y~. Then
 //
-//   T = |x~|^2 + |y~|^2 - 2 x~ y~     is |x~ - y~|^2 but for G M^2, where M bounds |x~| + |y~|:
-//   each
-//                                     of the three is a sum of d exact products with an error of G
-//                                     of their magnitudes
-//   |x~ - y~|                         is |c - s| but for u N + t, where N = |x| + |y|
+//   T = |x~|^2 + |y~|^2 - 2 x~ y~   is |x~ - y~|^2 but for G M^2, where M bounds |x~| + |y~|
+//   |x~ - y~|                       is |c - s| but for u N + t, where N = |x| + |y|
 //
+// Each of the three terms of T is a sum of d exact products, with an error of G of their magnitudes.
 // So the margin is about 2 u of the distances themselves, however large the numbers are.
 
 #pragma once

@@ -426,14 +426,7 @@ constexpr unsigned kLeastDimensions = 64;  // of fewer, exact distances are as f
 Status multiplies(const Choice& choice, bool& answer) {
     answer = choice.metric == Metric::euclidean && choice.limit <= kMostByProducts &&
              choice.rows.dimensions >= kLeastDimensions;
-    if (!answer) return {};
-    int device = 0, major = 0;
-    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "finding the device"));
-    GPUTEXT_TRY(
-        cuda_status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                    "asking for the compute capability"));
-    answer = major >= 8;
-    return {};
+    return answer ? has_capability(8, answer) : Status();
 }
 
 }  // namespace

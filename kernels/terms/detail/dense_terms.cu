@@ -171,12 +171,9 @@ double saved(const TermIndex& index, const DenseTermsMemory::Plan& plan, double 
 
 Status DenseTermsMemory::build(const TermIndex& index, const Plan& plan, cudaStream_t stream) {
     view_ = {};
-    int device = 0, capability = 0;
-    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
-    GPUTEXT_TRY(
-        cuda_status(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device),
-                    "asking for the device"));
-    if (capability < 8) return {};
+    bool multiplies = false;
+    GPUTEXT_TRY(has_capability(8, multiplies));
+    if (!multiplies) return {};
     const std::size_t small = index.terms * 2 * sizeof(std::uint32_t) + index.terms / 64 + 65536;
     if (index.terms == 0 || index.items.rows < 2 * kTermTile || plan.bytes < small) return {};
     DeviceBuffer<Above> counts;

@@ -206,9 +206,9 @@ public:
     /// The same as a column of table 1 that gputextd keeps.
     VectorFiles keep(Daemon& daemon) {
         const Vectors& vectors = files_.vectors;
-        const std::uint64_t row_bytes = vectors.dimensions * sizeof(float);
+        const auto row_bytes = static_cast<std::uint32_t>(vectors.dimensions * sizeof(float));
         std::vector<ValuePointer> pointers(vectors.rows);
-        for (std::uint32_t i = 0; i < vectors.rows; ++i) pointers[i] = {1, i + 1, 10, row_bytes};
+        for (std::uint32_t i = 0; i < vectors.rows; ++i) pointers[i] = {1, row_bytes, i + 1, 10};
         const Filed<ValuePointer> list{std::span<const ValuePointer>(pointers)};
         check(daemon.connection().find_values(
             {1,

@@ -1,6 +1,6 @@
 """HNSW graphs by hnswlib and faiss-cpu, of the files that bench/hnsw_vectors makes.
 
-Arguments: FOLDER METRIC THREADS EF...; METRIC is cosine, l2 or ip. For m = 16 and several ef_construction, seconds and processor
+Arguments: FOLDER METRIC THREADS EF...; FOLDER has items.copy and queries.copy; METRIC is cosine, l2 or ip. For m = 16 and several ef_construction, seconds and processor
 seconds of the build from memory to memory, and the recall of the 10 nearest of all queries at each EF, mean and least.
 """
 
@@ -15,10 +15,12 @@ EF_CONSTRUCTION = (64, 100, 200)
 
 
 def vectors(folder, name):
+    file = folder / f"{name}.copy"
     # Of the first row of the file for COPY: the length of its vector.
-    with open(folder / f"{name}.copy", "rb") as head:
+    with open(file, "rb") as head:
         length = int.from_bytes(head.read(37)[33:], "big")
-    return np.fromfile(folder / f"{name}.f32", dtype=np.float32).reshape(-1, (length - 4) // 4)
+    row = np.dtype([("id", "V14"), ("head", "V8"), ("numbers", ">f4", ((length - 4) // 4,))])
+    return np.fromfile(file, dtype=row, offset=19, count=(file.stat().st_size - 21) // row.itemsize)["numbers"].astype(np.float32)
 
 
 def unit(rows):

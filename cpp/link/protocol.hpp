@@ -47,7 +47,7 @@
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 13;
+inline constexpr std::uint16_t kProtocolVersion = 14;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 /// Two sparse matrices, their elements in parts, and two kinds of keys of their rows. Below the
 /// kernel's limit, 253 a packet.

@@ -2,7 +2,8 @@
 // sessions read them once
 //
 // A value that is stored apart from its row is immutable, and its row has a pointer to it: the
-// table that the value is stored in, and a number. gputextd keeps such values, checked and packed,
+// table that the value is stored in, and a number. A row is immutable, too: of a value that lies
+// within it, its place and its column are such a number. gputextd keeps values, checked and packed,
 // by their pointers. A session runs its inner query, and asks for what the query's rows point to:
 //
 //     session   FindValues, with the pointers
@@ -39,8 +40,9 @@
 // stay there until they are taken, once, even if every value was missing.
 //
 // When a resident value is the one that a row points to: a number may be given to another value
-// when the first one is gone and the counter of numbers has gone round, the same number of such a
-// table when the table is gone, and that of a database, too. Each value is kept with the session's
+// when the first one is gone and the counter of numbers has gone round, the place of a row to
+// another one when the row is gone, the number of a table when the table is gone, and that of a
+// database, too. Each value is kept with the session's
 // horizon, the oldest transaction that was running when the session took the snapshot by which it
 // read the value, and each pointer is asked for with the latest transaction that can have made the
 // row, that table or its database (`since`). A value is only used where `since` precedes the
@@ -97,9 +99,9 @@ struct ValuePointer {
     static constexpr std::uint64_t never = UINT64_MAX;
 
     std::uint32_t table = 0;   // that the value is stored in
-    std::uint32_t number = 0;  // of the value in it
+    std::uint32_t size = 0;    // bytes, when it is packed; 0 of terms
+    std::uint64_t number = 0;  // of the value in the table
     std::uint64_t since = never;
-    std::uint64_t size = 0;  // bytes, when it is packed; 0 of terms
 };
 
 /// File: ValuePointer[values], a sealed memfd or a plain file.

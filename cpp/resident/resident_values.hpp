@@ -11,11 +11,11 @@
 // fills such a chunk (chunk_filler.hpp), while a device makes its copy of the copies that it has of
 // the older chunks. A chunk whose filling fails is given up at the next request.
 //
-// A session may ask for some of the values, and say that it will ask for the same again, by the name
-// of their bytes (TakeValues::again). Then their copy stays as a part: values are not found in it, and
-// it is there beside the chunks that they come from. Parts have at most a fourth of the limit
-// together; where there is no room for them, the one that was used longest ago goes first, and all
-// of them go before chunks do.
+// A session may ask for some of the values, and say that it will ask for the same again, by the
+// name of their bytes (TakeValues::again). Then their copy stays as a part: values are not found in
+// it, and it is there beside the chunks that they come from. Parts have at most a fourth of the
+// limit together; where there is no room for them, the one that was used longest ago goes first,
+// and all of them go before chunks do.
 //
 // What is given up when there is more than the limit: chunks, the one that was used longest ago
 // first. A chunk that no later request has found a value in is new. When other chunks are there,
@@ -48,7 +48,7 @@
 namespace gputext {
 
 struct ResidentLimits {
-    std::uint64_t bytes = 0;    // of chunks, and 64 bytes a value for finding it; 0: nothing stays
+    std::uint64_t bytes = 0;    // of chunks, and 96 bytes a value for finding it; 0: nothing stays
     std::size_t files = 16384;  // descriptors and mappings; a chunk has up to kMostParts
 };
 
@@ -180,8 +180,7 @@ private:
     void forget_all();
     void use(IndexedChunk& chunk);
     void count_found(const ValueRequest& request);
-    void count_found(std::uint32_t database,
-                     const std::map<std::uint32_t, std::uint64_t>& tables);
+    void count_found(std::uint32_t database, const std::map<std::uint32_t, std::uint64_t>& tables);
     void count_added(const ValueRequest& request, const IndexedChunk& chunk);
     /// Adds those of the request's values that lie in the chunk, if that is allowed and worth it.
     /// Returns whether the chunk is resident then.

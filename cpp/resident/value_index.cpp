@@ -202,7 +202,7 @@ void ValueIndex::put(std::uint32_t number) {
             }
             old.chunk->lose(old.row);
         }
-        slot = {own.table, own.number, number, static_cast<std::uint32_t>(row)};
+        slot = {own.number, own.table, number, static_cast<std::uint32_t>(row)};
     }
 }
 

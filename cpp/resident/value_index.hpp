@@ -22,7 +22,7 @@ struct IndexedChunk {
     /// A value. The next row begins where it ends.
     struct Row {
         std::uint32_t table;
-        std::uint32_t number;
+        std::uint64_t number;
         std::uint64_t horizon;  // found where `since` is below; 0: never
         std::uint64_t offset;
     };
@@ -37,7 +37,7 @@ struct IndexedChunk {
     std::uint64_t size_of(std::size_t row) const { return rows[row + 1].offset - rows[row].offset; }
     /// What counts against the store's limit, in bytes: also words, and the rows and their slots.
     static std::uint64_t cost_of(const ResidentChunk& chunk, std::size_t rows) {
-        return chunk.bytes().size() + chunk.words().bytes + 64 * rows;
+        return chunk.bytes().size() + chunk.words().bytes + 96 * rows;
     }
     std::uint64_t cost() const { return cost_of(*chunk, row_count()); }
     /// Makes a row one that is never found.
@@ -84,8 +84,8 @@ public:
 
 private:
     struct Slot {
+        std::uint64_t number;
         std::uint32_t table;
-        std::uint32_t number;
         std::uint32_t chunk;  // of chunks_
         std::uint32_t row;    // of the chunk
 
@@ -103,13 +103,13 @@ private:
     };
     class Search;
 
-    static std::uint64_t hash_of(std::uint32_t table, std::uint32_t number) {
-        std::uint64_t hash = (std::uint64_t{table} << 32 | number) * 0x9e3779b97f4a7c15;
-        hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93;
+    static std::uint64_t hash_of(std::uint32_t table, std::uint64_t number) {
+        std::uint64_t hash = (number ^ std::uint64_t{table} << 40) * 0x9e3779b97f4a7c15;
+        hash = (hash ^ hash >> 32 ^ table) * 0xd6e8feb86659fd93;
         return hash ^ hash >> 32;
     }
     /// The slot of that pointer, or the free one where it is to go.
-    static auto& slot_in(auto& slots, std::uint32_t table, std::uint32_t number) {
+    static auto& slot_in(auto& slots, std::uint32_t table, std::uint64_t number) {
         return slots.find(hash_of(table, number), [=](const Slot& slot) {
             return slot.table == table && slot.number == number;
         });

@@ -42,27 +42,27 @@ WholeScan scan_of_items(const NearestPlan& plan, ParamListInfo parameters) {
     for (int column = 1; column <= plan.columns; ++column)
         if (column_of_scan(plan.items, static_cast<AttrNumber>(column)) == InvalidAttrNumber)
             return {};
-    const WholeScan scan =
-        whole_scan_of(plan.items, WholeScan::kPlace, static_cast<AttrNumber>(plan.columns + 1),
-                      parameters);
+    const WholeScan scan = whole_scan_of(plan.items, WholeScan::kPlace,
+                                         static_cast<AttrNumber>(plan.columns + 1), parameters);
     return scan.known() && may_be_repeated(scan.relation) ? scan : WholeScan();
 }
 
-/// Values that take less than this out of line are not worth a question to gputextd.
+/// A smaller table is not worth a question to gputextd.
 constexpr std::uint64_t kWorthKeeping = 16 << 20;
 
-/// Whether most of the table lies out of line, and the session and gputextd may hold that much.
+/// Whether the session and gputextd may hold as much as the table has.
 bool may_be_kept(Oid relation) {
     const Relation table = table_open(relation, NoLock);
     const Oid toast_table = table->rd_rel->reltoastrelid;
-    const BlockNumber pages = RelationGetNumberOfBlocks(table);
+    std::uint64_t pages = RelationGetNumberOfBlocks(table);
     table_close(table, NoLock);
-    if (!OidIsValid(toast_table)) return false;
-    const Relation toast = table_open(toast_table, AccessShareLock);
-    const BlockNumber toast_pages = RelationGetNumberOfBlocks(toast);
-    table_close(toast, AccessShareLock);
-    const std::uint64_t bytes = std::uint64_t{toast_pages} * BLCKSZ;
-    return toast_pages > pages && bytes >= kWorthKeeping &&
+    if (OidIsValid(toast_table)) {
+        const Relation toast = table_open(toast_table, AccessShareLock);
+        pages += RelationGetNumberOfBlocks(toast);
+        table_close(toast, AccessShareLock);
+    }
+    const std::uint64_t bytes = pages * BLCKSZ;
+    return bytes >= kWorthKeeping &&
            bytes <= std::min<std::uint64_t>(host_memory_limit(), resident_memory());
 }
 
@@ -218,8 +218,8 @@ void NearestItems::set_key_types(const NearestPlan& plan, TupleDesc columns) {
 }
 
 const PlannedStmt* statement_of_items(const NearestPlan& plan, bool kept) {
-    return takes_bundles(plan) && (kept || !finds_of_one(plan) ||
-                                   plan.items->planTree->plan_rows < kFewestBundled)
+    return takes_bundles(plan) &&
+                   (kept || !finds_of_one(plan) || plan.items->planTree->plan_rows < kFewestBundled)
                ? plan.bundles
                : plan.items;
 }

@@ -68,9 +68,8 @@ bool is_found_while_reading(const NearestShape& shape) {
 bool are_remembered(const PlannedShape& planned, ParamListInfo parameters) {
     const NearestShape& shape = *planned.shape;
     if (shape.keys != NIL || shape.distance.trigrams) return false;
-    const WholeScan scan =
-        whole_scan_of(planned.items, WholeScan::kPlace,
-                      static_cast<AttrNumber>(shape.columns + 1), parameters);
+    const WholeScan scan = whole_scan_of(planned.items, WholeScan::kPlace,
+                                         static_cast<AttrNumber>(shape.columns + 1), parameters);
     return scan.known() && remembered_rows(scan) != nullptr;
 }
 
@@ -78,7 +77,7 @@ void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     NearestShape& shape = *planned.shape;
     planned.parallel_safe = max_parallel_hazard(shape.items) != PROPARALLEL_UNSAFE;
     if (!is_found_while_reading(shape) || !shape.distance.trigrams)
-        planned.table = add_row_columns(shape.items, shape.columns, !shape.distance.trigrams);
+        planned.table = add_row_columns(shape.items, shape.columns);
     const auto* const items = static_cast<const Query*>(copyObjectImpl(shape.items));
     planned.items = plan_ordinarily(shape.items, root->glob->boundParams);
     // Where distances are computed as items come, they need the values.

@@ -413,9 +413,7 @@ void run(const InnerQuery& query, RowReceiver& receiver, RepeatReceiver* repeat,
     receiver.set_query(traits_of(plan));
     CachedPlanSource& prepared = *prepared_statement(plan);
     const int column = versioned_column(receiver, plan);
-    const bool places = repeat != nullptr && scan_memory() > 0;
-    rows.set_prepared(prepared,
-                      column >= 0 ? add_row_columns(prepared, column, places) : VersionedTable());
+    rows.set_prepared(prepared, column >= 0 ? add_row_columns(prepared, column) : VersionedTable());
 
     const bool taken = take_remembered(plan, rows, repeated);
     if (!taken && !(reducing != nullptr && take_reduced(plan, rows, *reducing)))

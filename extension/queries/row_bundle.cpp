@@ -17,9 +17,6 @@ struct RowHead {
 };
 static_assert(sizeof(RowHead) == MAXALIGN(sizeof(RowHead)));
 
-/// A shorter value is copied in less time than its row is found again: by a worker, where the copy
-/// would go through the session.
-constexpr std::size_t kWorthFinding = 128;
 /// The header of a value, and of one that is compressed the size of what it was made of.
 constexpr std::size_t kBytesOfSize = 8;
 /// A shorter bytea would lose the alignment of its rows, since a tuple has a header of another kind
@@ -80,7 +77,7 @@ bool BundleWriter::append_size_of(const TupleTableSlot* row) {
     if (!rows_.table.has_places()) return false;
     const Datum value = row->tts_values[rows_.value];
     const auto* const bytes = reinterpret_cast<const varlena*>(DatumGetPointer(value));
-    if (VARATT_IS_EXTERNAL(bytes) || VARSIZE_ANY(bytes) < kWorthFinding) return false;
+    if (VARATT_IS_EXTERNAL(bytes) || VARSIZE_ANY(bytes) < kWorthPlacing) return false;
     if (!origins_.of(row->tts_values, row->tts_isnull, true).place.known()) return false;
     append_bytes(bytes, kBytesOfSize);
     return true;

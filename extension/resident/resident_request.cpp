@@ -23,7 +23,8 @@ bool ResidentRequest::worth_asking(const StoredValues& values, double seconds) {
            value_store_is_ready();
 }
 
-/// Packs where all rows point to. Returns how many bytes of values have pointers that may be resident.
+/// Packs where all rows point to. Returns how many bytes of values have pointers that may be
+/// resident.
 std::uint64_t ResidentRequest::pack_pointers(const StoredValues& values, const PackedColumn& column,
                                              std::uint64_t horizon) {
     RowVersions versions;
@@ -35,10 +36,11 @@ std::uint64_t ResidentRequest::pack_pointers(const StoredValues& values, const P
         for (std::size_t i = 0; i < count; ++i) {
             const StoredValue& value = values.stored(begin + i);
             ValuePointer& pointer = pointers[i];
-            pointer = {0, 0, ValuePointer::never, column.size(begin + i)};
-            if (!value.out_of_line()) continue;
+            pointer = {0, static_cast<std::uint32_t>(column.size(begin + i)), 0,
+                       ValuePointer::never};
+            if (value.copied()) continue;
             pointer.table = value.relation;
-            pointer.number = value.pointer.id;
+            pointer.number = value.number();
             pointer.since = versions.since(values.row_version(begin + i), value.relation);
             if (pointer.since < horizon) bytes += values.unpacked_size(begin + i);
         }

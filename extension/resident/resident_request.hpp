@@ -1,11 +1,11 @@
 // extension/resident/resident_request.hpp - asks gputextd which values of a column it keeps
 //
-// A value that is stored out of line does not change, so gputextd keeps what sessions have read of
-// such values, by TOAST table and number (cpp/link/resident_values.hpp). The inner query runs as
-// ever: the executor alone decides which rows there are, by the session's snapshot and rights, and
-// a session asks only for values that its own rows point to. Values that lie within their rows, or
-// that an expression has made, have no pointer and are read each time, as are values of rows that
-// are younger than the oldest transaction that runs (row_versions.hpp).
+// A value that is stored does not change, so gputextd keeps what sessions have read of values, by
+// TOAST table and number, or by table, place of the row and column (cpp/link/resident_values.hpp).
+// The inner query runs as ever: the executor alone decides which rows there are, by the session's
+// snapshot and rights, and a session asks only for values that its own rows have. Values that an
+// expression has made are read each time, as are very short ones (row_places.hpp), and values of
+// rows that are younger than the oldest transaction that runs (row_versions.hpp).
 
 #pragma once
 

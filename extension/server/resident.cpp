@@ -51,12 +51,24 @@ void put_row(ReturnSetInfo* result, Oid relation, const ResidentTable& table) {
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/// The table of that number in this database; null where nothing of it is kept.
-const ResidentTable* find_table(std::span<const ResidentTable> tables, Oid number) {
-    const auto found = std::find_if(tables.begin(), tables.end(), [number](const auto& table) {
-        return table.database == MyDatabaseId && table.table == number;
-    });
-    return found == tables.end() ? nullptr : &*found;
+/// What is kept of a relation, in its rows and in its TOAST table; whether there is anything.
+bool find_relation(std::span<const ResidentTable> tables, const FormData_pg_class& relation,
+                   ResidentTable& kept) {
+    bool found = false;
+    for (const ResidentTable& table : tables) {
+        if (table.database != MyDatabaseId || !OidIsValid(table.table) ||
+            (table.table != relation.oid && table.table != relation.reltoastrelid))
+            continue;
+        kept.idle_seconds =
+            found ? std::min(kept.idle_seconds, table.idle_seconds) : table.idle_seconds;
+        kept.values += table.values;
+        kept.bytes += table.bytes;
+        kept.device_bytes += table.device_bytes;
+        kept.hits += table.hits;
+        kept.misses += table.misses;
+        found = true;
+    }
+    return found;
 }
 
 /// Puts a row for each relation that the user may read whole, as the numbers are of all rows and
@@ -67,10 +79,10 @@ void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
     for (HeapTuple tuple; HeapTupleIsValid(tuple = systable_getnext(scan));) {
         CHECK_FOR_INTERRUPTS();
         const auto* const relation = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
-        if (!OidIsValid(relation->reltoastrelid)) continue;
-        const ResidentTable* const table = find_table(tables, relation->reltoastrelid);
-        if (table != nullptr && may_read_whole(relation->oid))
-            put_row(result, relation->oid, *table);
+        if (relation->relkind != RELKIND_RELATION && relation->relkind != RELKIND_MATVIEW) continue;
+        ResidentTable kept;
+        if (find_relation(tables, *relation, kept) && may_read_whole(relation->oid))
+            put_row(result, relation->oid, kept);
     }
     systable_endscan(scan);
     table_close(classes, AccessShareLock);
@@ -97,10 +109,11 @@ Oid toast_table_of(Oid relation) {
     return found;
 }
 
-/// Returns how many values were kept of the TOAST table; of the whole database for InvalidOid.
-std::uint64_t forget(ValueStore& store, Oid toast_table) {
+/// Returns how many values were kept of the table, or TOAST table; of the whole database for
+/// InvalidOid.
+std::uint64_t forget(ValueStore& store, Oid table) {
     std::uint64_t values = 0;
-    if (!store.forget(MyDatabaseId, toast_table, values))
+    if (!store.forget(MyDatabaseId, table, values))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("gputextd does not answer"),
                         errhint("The server's log has gputextd's messages.")));
@@ -128,8 +141,10 @@ SQL_FUNCTION(gputext_evict) {
     std::uint64_t values = 0;
     ListCell* cell;
     foreach (cell, find_all_inheritors(relation, AccessShareLock, nullptr)) {
+        if (store == nullptr) break;
+        values += forget(*store, lfirst_oid(cell));
         const Oid toast_table = toast_table_of(lfirst_oid(cell));
-        if (store != nullptr && OidIsValid(toast_table)) values += forget(*store, toast_table);
+        if (OidIsValid(toast_table)) values += forget(*store, toast_table);
     }
     PG_RETURN_INT64(static_cast<int64>(values));
 }

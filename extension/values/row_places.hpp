@@ -19,7 +19,12 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
+#include <cstddef>
+
 namespace gputext {
+
+/// A shorter value, header included, is copied in less time than its row is found again.
+inline constexpr std::size_t kWorthPlacing = 128;
 
 /// A column of a row of a heap.
 struct RowPlace {

@@ -73,36 +73,6 @@ List* family_of(const VersionedTable& table) {
                                : list_make1_oid(table.relation);
 }
 
-struct PagesOfRelation {
-    int64 pages = 0;  // as VACUUM and ANALYZE have counted them
-    Oid toast_table = InvalidOid;
-};
-
-PagesOfRelation pages_of(Oid relation) {
-    PagesOfRelation found;
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-    if (!HeapTupleIsValid(tuple)) return found;
-    const auto* const form = reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(tuple));
-    found = {std::max(form->relpages, 0), form->reltoastrelid};
-    ReleaseSysCache(tuple);
-    return found;
-}
-
-/// Whether most of what the table has lies within its rows, as far as statistics tell.
-bool values_lie_in_rows(const VersionedTable& table) {
-    int64 in_rows = 0;
-    int64 out_of_line = 0;
-    List* const family = family_of(table);
-    ListCell* cell;
-    foreach (cell, family) {
-        const PagesOfRelation found = pages_of(lfirst_oid(cell));
-        in_rows += found.pages;
-        if (OidIsValid(found.toast_table)) out_of_line += pages_of(found.toast_table).pages;
-    }
-    list_free(family);
-    return in_rows > out_of_line;
-}
-
 // ---- Queries ----
 
 /// A table of a query, seen from within it.
@@ -154,16 +124,14 @@ struct AddedColumns {
     AttrNumber numbers[std::size(kSystemColumns)];
 };
 
-AttrNumber add_columns(Query* query, AttrNumber column, bool places, VersionedTable& table);
+AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table);
 
 /// What to add is known of a table; whether it is.
-bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, bool places,
-                   VersionedTable& table, AddedColumns& added) {
+bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTable& table,
+                   AddedColumns& added) {
     VersionedTable found{from->relid, from->inh && has_subclass(from->relid), attribute};
     if (!is_stored(found.relation, attribute) || !has_row_versions(found)) return false;
-    if (!removes_what_snapshots_see() &&
-        ((places && !found.with_children) || values_lie_in_rows(found)))
-        found.columns = found.with_children ? 3 : 2;
+    if (!removes_what_snapshots_see()) found.columns = found.with_children ? 3 : 2;
     for (int i = 0; i < found.columns; ++i) added.numbers[i] = kSystemColumns[i].number;
     table = found;
     return true;
@@ -171,15 +139,13 @@ bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, bool places,
 
 /// What to add is, among the columns of the table or subquery that the value is a column of;
 /// whether it is known.
-bool find_columns(Query* query, const Var* value, bool places, VersionedTable& table,
-                  AddedColumns& added) {
+bool find_columns(Query* query, const Var* value, VersionedTable& table, AddedColumns& added) {
     const RangeTblEntry* const from = rt_fetch(value->varno, query->rtable);
-    if (from->rtekind == RTE_RELATION)
-        return find_in_table(from, value->varattno, places, table, added);
+    if (from->rtekind == RTE_RELATION) return find_in_table(from, value->varattno, table, added);
     if (from->rtekind != RTE_SUBQUERY) return false;
     SoughtTable sought{static_cast<int>(value->varno), 0};
     if (walk_query(query, takes_whole_row, &sought)) return false;
-    const AttrNumber first = add_columns(from->subquery, value->varattno, places, table);
+    const AttrNumber first = add_columns(from->subquery, value->varattno, table);
     if (first == InvalidAttrNumber) return false;
     for (int i = 0; i < table.columns; ++i) {
         from->eref->colnames = lappend(from->eref->colnames, makeString(pstrdup(kName)));
@@ -229,7 +195,7 @@ Var* beside(const Var* value, AttrNumber number, Oid type) {
 
 /// Adds the system columns of the row that the column's values are of to the query's columns, or
 /// leaves all as it is. Returns the place of the first, 0 for none.
-AttrNumber add_columns(Query* query, AttrNumber column, bool places, VersionedTable& table) {
+AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table) {
     check_stack_depth();
     if (!keeps_rows(query)) return InvalidAttrNumber;
     const TargetEntry* const entry = get_tle_by_resno(query->targetList, column);
@@ -237,7 +203,7 @@ AttrNumber add_columns(Query* query, AttrNumber column, bool places, VersionedTa
     const Var* const value = plain_column(entry);
     if (value == nullptr) return InvalidAttrNumber;
     AddedColumns added{};
-    if (!find_columns(query, value, places, table, added)) return InvalidAttrNumber;
+    if (!find_columns(query, value, table, added)) return InvalidAttrNumber;
     AttrNumber last = InvalidAttrNumber;
     for (int i = 0; i < table.columns; ++i)
         last = insert_column(query, beside(value, added.numbers[i], kSystemColumns[i].type));
@@ -306,17 +272,17 @@ RowPlace RowOrigins::place(Oid relation, ItemPointer row) {
     return {relation, last_attribute_, *row};
 }
 
-VersionedTable add_row_columns(Query* query, int column, bool places) {
+VersionedTable add_row_columns(Query* query, int column) {
     VersionedTable table;
-    if (add_columns(query, static_cast<AttrNumber>(column + 1), places, table) == InvalidAttrNumber)
+    if (add_columns(query, static_cast<AttrNumber>(column + 1), table) == InvalidAttrNumber)
         table = {};
     return table;
 }
 
-VersionedTable add_row_columns(CachedPlanSource& prepared, int column, bool places) {
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column) {
     MemoryContext before = MemoryContextSwitchTo(prepared.query_context);
     const VersionedTable table =
-        add_row_columns(static_cast<Query*>(linitial(prepared.query_list)), column, places);
+        add_row_columns(static_cast<Query*>(linitial(prepared.query_list)), column);
     MemoryContextSwitchTo(before);
     return table;
 }
@@ -348,17 +314,16 @@ RowVersions::RowVersions()
       database_(
           since_of_tuple(SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId)), next_)) {}
 
-std::uint64_t RowVersions::since_of(Oid toast_table) {
-    Known& known = known_[toast_table % kTables];
-    if (known.table != toast_table)
-        known = {toast_table,
-                 since_of_tuple(SearchSysCache1(RELOID, ObjectIdGetDatum(toast_table)), next_)};
+std::uint64_t RowVersions::since_of(Oid table) {
+    Known& known = known_[table % kTables];
+    if (known.table != table)
+        known = {table, since_of_tuple(SearchSysCache1(RELOID, ObjectIdGetDatum(table)), next_)};
     return known.since;
 }
 
-std::uint64_t RowVersions::since(TransactionId row, Oid toast_table) {
-    if (!OidIsValid(toast_table)) return kUnknownTransaction;
-    return std::max({latest_it_can_be(row, next_), since_of(toast_table), database_});
+std::uint64_t RowVersions::since(TransactionId row, Oid table) {
+    if (!OidIsValid(table)) return kUnknownTransaction;
+    return std::max({latest_it_can_be(row, next_), since_of(table), database_});
 }
 
 }  // namespace gputext

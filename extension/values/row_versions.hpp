@@ -1,9 +1,9 @@
 // extension/values/row_versions.hpp - which transaction made the row that a value comes from
 //
-// gputextd keeps values that are stored out of line by their pointers
-// (cpp/link/resident_values.hpp): database, TOAST table and value id. Each of these numbers may be
-// given again. This is the rule by which a resident value is known to be the one that a row
-// points to.
+// gputextd keeps values by their pointers (cpp/link/resident_values.hpp): database, TOAST table and
+// value id or, of a value that lies within its row, database, table, place of the row and number of
+// the column. All but the last may be given again. This is the rule by which a resident value is
+// known to be the one that a row points to.
 //
 // A session keeps a value V with its horizon H: the xmin of the snapshot S by which it found the
 // row and read V, as a full transaction id of 64 bits. That is the oldest transaction that was
@@ -11,7 +11,7 @@
 // knows `since`: the latest of the transactions that made
 //
 //   - the row version: its raw xmin,
-//   - the version of the row of pg_class that describes the TOAST table, and
+//   - the version of the row of pg_class that describes the TOAST table, or the table, and
 //   - the version of the row of pg_database that describes the database,
 //
 // each as the latest full id that it can stand for. V is used only if since < H.
@@ -37,17 +37,20 @@
 //      R' was made together with V' or later, as an INSERT and an UPDATE store a value anew unless
 //      it is that of the version before: by a transaction that runs after S, too, even where its id
 //      is below that of the first. So if R' has the id of the transaction that made it as its xmin,
-//      since >= H, and V is not used.
+//      since >= H, and V is not used. The same holds for a place: V's row was there until S was
+//      given up, so that R' came there later. And the values of a row version never change: UPDATE
+//      makes another version, elsewhere, and ALTER TABLE, which may give rows a value that they do
+//      not have, gives no column the number of another one.
 //   3. The heap writes an xmin in heap_prepare_insert() and heap_update(), with the id of the
 //      transaction; the recovery of both writes the same. R' has another xmin in these cases only:
-//      - VACUUM FULL, CLUSTER and REPACK copy row versions as they are (rewrite_heap_tuple()). They
-//        keep the numbers of values that the TOAST table has, but a value that was not stored out
-//        of line before may now be, with a new number. They put the new file in the place of the
-//        TOAST table's, and for that update its row of pg_class (swap_relation_files(), by
-//        CatalogTupleUpdateWithInfo(), not in place). That, and each later update of the row, was
-//        made by a transaction that runs after S: since >= H. The session sees that row or a later
-//        version, since it got its lock on the table after the other had given its own up, and a
-//        lock is got together with the messages that invalidate catalog caches.
+//      - VACUUM FULL, CLUSTER and REPACK copy row versions as they are (rewrite_heap_tuple()), to
+//        other places. They keep the numbers of values that the TOAST table has, but a value that
+//        was not stored out of line before may now be, with a new number. They put new files in the
+//        place of both tables', and for that update their rows of pg_class (swap_relation_files(),
+//        by CatalogTupleUpdateWithInfo(), not in place). That, and each later update of the row,
+//        was made by a transaction that runs after S: since >= H. The session sees that row or a
+//        later version, since it got its lock on the table after the other had given its own up,
+//        and a lock is got together with the messages that invalidate catalog caches.
 //      - CREATE DATABASE copies files of another database, with catalogs and all, and may give the
 //        database the OID of one that is gone. The row of pg_database was made by a transaction
 //        that runs after S, as no database is dropped while a session is connected to it.
@@ -76,9 +79,9 @@
 //
 // How the xmin is found. The inner query, as it was analysed and rewritten, gets one more column:
 // the system column xmin of the table that the value is a column of, beside the value, up through
-// views and subqueries in FROM. Where most values lie within their rows (row_places.hpp), or rows
-// are remembered by page (rows_by_page.hpp), it gets the row's place, too: the system columns ctid
-// and, of a table with children, tableoid. They are added only where that changes nothing else: no
+// views and subqueries in FROM. For values within rows (row_places.hpp), and for rows that are
+// remembered by page (rows_by_page.hpp), it gets the row's place, too: the system columns ctid and,
+// of a table with children, tableoid. They are added only where that changes nothing else: no
 // grouping, DISTINCT, set operation or set-returning function in a target list on the way, no use
 // of a subquery's whole row, and a heap with all its children. Not for tables that are temporary,
 // of a catalog, foreign, or of another access method, and not in sessions where another module
@@ -119,11 +122,10 @@ struct VersionedTable {
 
 /// Adds system columns of the row that the values of this column are of, behind all columns of the
 /// query. Not known where that cannot be done; the query then stays as it is. For a SELECT that was
-/// prepared, and not yet planned, alone. `places`: the places of rows are wanted in any case, of a
-/// table without children.
-VersionedTable add_row_columns(CachedPlanSource& prepared, int column, bool places);
+/// prepared, and not yet planned, alone.
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column);
 /// The same of a query that was rewritten, in the memory that is current.
-VersionedTable add_row_columns(Query* query, int column, bool places = false);
+VersionedTable add_row_columns(Query* query, int column);
 /// Whether the query still has these columns. They are lost when the query is analysed again, after
 /// a change of what it reads.
 bool has_row_columns(const CachedPlanSource& prepared);
@@ -167,7 +169,7 @@ public:
     RowVersions();
 
     /// kUnknownTransaction where it is not known.
-    std::uint64_t since(TransactionId row, Oid toast_table);
+    std::uint64_t since(TransactionId row, Oid table);
 
 private:
     struct Known {
@@ -177,7 +179,7 @@ private:
 
     static constexpr std::size_t kTables = 64;
 
-    std::uint64_t since_of(Oid toast_table);
+    std::uint64_t since_of(Oid table);
 
     std::uint64_t next_;
     std::uint64_t database_;  // since, of its row of pg_database

@@ -26,9 +26,6 @@ constexpr double kSecondsOfRow = 0.4e-6;
 constexpr double kCopyRate = 1.5e9;
 constexpr double kUnpackRate = 0.6e9;
 
-/// A shorter value is copied in less time than its row is found again.
-constexpr std::size_t kWorthPlacing = 512;
-
 /// Size of a value that is not out of line, once unpacked, with a header of four bytes.
 std::size_t unpacked_size_of(const varlena* value) {
     return VARATT_IS_COMPRESSED(value) ? VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ

@@ -67,6 +67,13 @@ struct StoredValue {
         return place;
     }
     std::uint64_t begin_of_copy() const { return copy.low | std::uint64_t{copy.high} << 32; }
+    /// Of a value that is not copied: no other one of the relation has it at the same time. A
+    /// TOAST table has no values within rows of a column that anybody reads.
+    std::uint64_t number() const {
+        return in_row() ? std::uint64_t{row.block} << 32 | std::uint64_t{row.line} << 16 |
+                              static_cast<std::uint16_t>(row.attribute)
+                        : pointer.id;
+    }
 };
 static_assert(sizeof(StoredValue) == 16);
 

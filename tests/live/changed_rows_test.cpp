@@ -1,6 +1,6 @@
 // After a few rows have changed, gpu_knn and the node of gputext.plan_nearest read the pages that
-// have changed and not the table, and give the rows that a scan gives, whatever sessions have done to
-// the table meanwhile.
+// have changed and not the table, and give the rows that a scan gives, whatever sessions have done
+// to the table meanwhile.
 
 #include <libpq-fe.h>
 
@@ -43,9 +43,10 @@ protected:
                        "WITH (toast_tuple_target = 128, fillfactor = 90)");
         session().rows("ALTER TABLE places ALTER place SET STORAGE EXTERNAL");
     }
-    void fill() {
+    void fill() { fill(rows_); }
+    void fill(int rows) {
         session().rows("INSERT INTO places SELECT i, 0, " + row("i") + " FROM generate_series(1, " +
-                       std::to_string(kPlaces) + ") AS i");
+                       std::to_string(rows) + ") AS i");
     }
 
     /// A vector of 40 numbers, of which few are equal.
@@ -97,20 +98,22 @@ protected:
     static Question by_function(const std::string& options, const std::string& where = "") {
         return {search(kItems + where, options), search(kComputed + where, options), "off", "off"};
     }
-    /// The nearest rows of each of `asked`, or of the first one alone, in plain SQL. Of rows that are
-    /// equally far it is not known which come. So the answer has the distances, and whether each row
-    /// has its vector, fulfils the condition, and comes once.
+    /// The nearest rows of each of `asked`, or of the first one alone, in plain SQL. Of rows that
+    /// are equally far it is not known which come. So the answer has the distances, and whether
+    /// each row has its vector, fulfils the condition, and comes once.
     static Question in_plain_sql(const std::string& limit, const std::string& condition = "true",
                                  const std::string& one_vector = "") {
         const bool one = !one_vector.empty();
         const std::string query = one ? one_vector : "q.place";
         const std::string sql =
-            "SELECT count(*) || ' ' || coalesce(sum(hashtextextended(n.far::text, 0)), 0) || ' ' || "
+            "SELECT count(*) || ' ' || coalesce(sum(hashtextextended(n.far::text, 0)), 0) || ' ' "
+            "|| "
             "count(*) FILTER (WHERE (n.place <=> " +
             query + ") = n.far AND (" + condition + ")) || ' ' || count(DISTINCT (" +
-            (one ? "0" : "q.id") + ", n.id)) FROM " + (one ? "" : "asked AS q CROSS JOIN LATERAL ") +
-            "(SELECT id, kind, place, place <=> " + query + " AS far FROM places AS p WHERE " +
-            condition + " ORDER BY place <=> " + query + " LIMIT " + limit + ") AS n";
+            (one ? "0" : "q.id") + ", n.id)) FROM " +
+            (one ? "" : "asked AS q CROSS JOIN LATERAL ") + "(SELECT id, kind, place, place <=> " +
+            query + " AS far FROM places AS p WHERE " + condition + " ORDER BY place <=> " + query +
+            " LIMIT " + limit + ") AS n";
         return {sql, sql, "force", "off"};
     }
     static std::vector<Question> questions() {
@@ -183,6 +186,8 @@ protected:
         is_scanned();
         ASSERT_FALSE(is_scanned());
     }
+
+    int rows_ = kPlaces;
 };
 
 TEST_F(ChangedRows, AreNoScan) {
@@ -540,8 +545,7 @@ void ChangedRows::run_history(const std::vector<Question>& all, unsigned seed, i
                 old_runs = !old_runs;
                 if (!old_runs) break;
                 old_answers.clear();
-                for (const Question& question : all)
-                    old_answers.push_back(question.expected(old));
+                for (const Question& question : all) old_answers.push_back(question.expected(old));
                 break;
             case 3:
             case 4:
@@ -588,11 +592,12 @@ void ChangedRows::run_history(const std::vector<Question>& all, unsigned seed, i
                                      std::string(below(2) == 0 ? "int" : "bigint"));
                         break;
                     case 3:
-                        other().rows("DELETE FROM places WHERE id > 7000");
+                        other().rows("DELETE FROM places WHERE id > " + std::to_string(rows_));
                         break;
                     default:
-                        session().rows("TRUNCATE places; INSERT INTO places SELECT i, 0, " +
-                                       row("i") + " FROM generate_series(1, 8000) AS i");
+                        session().rows("BEGIN; TRUNCATE places");
+                        fill(rows_ + 1000);
+                        session().rows("COMMIT");
                 }
                 break;
             default:
@@ -629,9 +634,24 @@ TEST_F(ChangedRows, OfAnUnloggedTableAreThoseOfAScanWhateverHappens) {
     run_history(questions(), 12, testing::rounds(60, 10000));
 }
 
+/// The vectors lie within their rows: more of them are worth a question.
+TEST_F(ChangedRows, WithVectorsInThemAreThoseOfAScanWhateverHappens) {
+    session().rows("DROP TABLE places");
+    session().rows("CREATE TABLE places (id bigint, kind int, place real[], filler text)");
+    session().rows("ALTER TABLE places ALTER place SET STORAGE PLAIN");
+    rows_ = 45000;
+    fill();
+    keep();
+    run_history(
+        {by_function("5"), by_function("7", kSome), in_plain_sql("5"), in_plain_sql("9", kSomeRows),
+         in_plain_sql("5", "true", "'{" + kOneVector + "}'::real[]")},
+        15, testing::rounds(40, 10000));
+}
+
 /// The distances are pgvector's, of which the search finds bounds.
 TEST_F(ChangedRows, OfPgvectorAreThoseOfAScanWhateverHappens) {
-    if (session().value("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") == "0")
+    if (session().value("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") ==
+        "0")
         GTEST_SKIP() << "without pgvector";
     session().rows("CREATE EXTENSION IF NOT EXISTS vector");
     for (const char* table : {"places", "asked"})

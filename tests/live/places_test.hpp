@@ -19,10 +19,12 @@ protected:
         make_places("places");
     }
 
-    /// Vectors out of line, enough of them to be worth a question; ids from 1 to kRows.
+    /// How vectors are stored: out of line by default.
+    virtual std::string storage() const { return "EXTERNAL"; }
+    /// Enough vectors to be worth a question; ids from 1 to kRows.
     void make_places(const std::string& name) {
         session().rows("CREATE TABLE " + name + " (id bigint, kind int, place real[])");
-        session().rows("ALTER TABLE " + name + " ALTER place SET STORAGE EXTERNAL");
+        session().rows("ALTER TABLE " + name + " ALTER place SET STORAGE " + storage());
         insert(name, 1, kRows, 0);
     }
     void insert(const std::string& name, long first, long last, int salt) {

@@ -18,7 +18,7 @@ namespace gputext::testing {
 /// A row's pointer, and what the value is that it points to.
 struct ResidentValue {
     std::uint32_t table = 0;
-    std::uint32_t number = 0;
+    std::uint64_t number = 0;
     std::uint64_t since = 0;
     std::uint64_t content = 0;  // what its bytes follow from
     std::uint64_t size = 0;
@@ -27,12 +27,17 @@ struct ResidentValue {
 using ResidentValueList = std::vector<ResidentValue>;
 using ByteList = std::vector<std::uint8_t>;
 
-/// Numbers from `first` on, of vectors of so many bytes, made by transaction 10.
+/// Numbers from `first` on, of vectors of so many bytes, made by transaction 10. Those of tables
+/// with odd numbers are places within rows: pages and lines.
 inline ResidentValueList some_values(std::uint32_t table, std::uint32_t first, std::size_t count,
                                      std::uint64_t size) {
     ResidentValueList values;
-    for (std::uint32_t i = 0; i < count; ++i)
-        values.push_back({table, first + i, 10, std::uint64_t{table} << 32 | (first + i), size});
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint64_t number = first + i;
+        values.push_back({table,
+                          table % 2 == 0 ? number : number / 4 << 32 | (number % 4) << 16 | 1, 10,
+                          std::uint64_t{table} << 32 | number, size});
+    }
     return values;
 }
 
@@ -67,7 +72,8 @@ inline FileDescriptor sealed_file(std::span<const std::uint8_t> bytes) {
 inline FileDescriptor pointer_file(const ResidentValueList& values) {
     std::vector<ValuePointer> pointers;
     for (const ResidentValue& value : values)
-        pointers.push_back({value.table, value.number, value.since, value.size});
+        pointers.push_back(
+            {value.table, static_cast<std::uint32_t>(value.size), value.number, value.since});
     return sealed_file({reinterpret_cast<const std::uint8_t*>(pointers.data()),
                         pointers.size() * sizeof(ValuePointer)});
 }

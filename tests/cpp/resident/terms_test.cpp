@@ -105,7 +105,7 @@ protected:
 /// What a chunk of these counts for.
 std::uint64_t cost(const ResidentValueList& values, const std::string& words = "word") {
     return bytes_of_all(values).size() + word_file(some_words(words, kWords)).size() +
-           64 * values.size();
+           96 * values.size();
 }
 
 ResidentValueList slice(const ResidentValueList& values, std::size_t begin, std::size_t end) {
@@ -267,7 +267,7 @@ TEST_F(ResidentTerms, ComeTogetherWhenTheyLieInTooManyChunks) {
     EXPECT_EQ(session.take().chunks().size(), kMostTermChunks);
     // The small chunks have been given up, as others have their values.
     EXPECT_EQ(store().given_up().size(), 9u);
-    std::uint64_t bytes = bytes_of_all(all).size() + 64 * all.size();
+    std::uint64_t bytes = bytes_of_all(all).size() + 96 * all.size();
     EXPECT_EQ(store().bytes(), bytes + 32 * word_file(some_words("word", kWords)).size());
     EXPECT_EQ(missing(all), 0u);
     EXPECT_EQ(read(all).chunks().size(), kMostTermChunks);
@@ -388,9 +388,7 @@ TEST_F(ResidentTerms, AreOneSortOfValues) {
         return store().add(request, {size, {}}, std::move(files.files)).status().code();
     };
     const auto take_terms = [&] { return store().take_terms(request).status().code(); };
-    const auto take_values = [&] {
-        return store().take(request, {}, execution).status().code();
-    };
+    const auto take_values = [&] { return store().take(request, {}, execution).status().code(); };
     EXPECT_EQ(add_terms(), ErrorCode::invalid_argument) << "without a request";
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument);
 

@@ -69,6 +69,13 @@ public:
         return true;
     }
 
+    /// Calls work(slot) for each taken slot, in no order.
+    template <class Work>
+    void each(const Work& work) const {
+        for (const Slot& slot : slots_)
+            if (!slot.free()) work(slot);
+    }
+
     /// Memory in use.
     std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
 

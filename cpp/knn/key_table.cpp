@@ -93,6 +93,14 @@ Status KeyTable::look_up(std::span<const std::uint64_t> keys, std::span<std::uin
     });
 }
 
+Status KeyTable::keys(std::span<std::uint64_t> keys, Execution& execution) const {
+    execution.begin_phase("listing keys", parts_.size());
+    return execution.parallel_for(parts_.size(), [&](std::size_t part, unsigned) -> Status {
+        parts_[part].each([&](const Slot& slot) { keys[bases_[part] + slot.number] = slot.key; });
+        return {};
+    });
+}
+
 std::size_t KeyTable::bytes() const {
     std::size_t bytes = 0;
     for (const HashTable<Slot>& part : parts_) bytes += part.bytes();

@@ -27,6 +27,10 @@ public:
     Status look_up(std::span<const std::uint64_t> keys, std::span<std::uint32_t> numbers,
                    std::uint32_t unknown, Execution& execution) const;
 
+    /// The different keys, by number, of which there is room for size(). O(size()) in all. Error:
+    /// cancelled.
+    Status keys(std::span<std::uint64_t> keys, Execution& execution) const;
+
     /// How many different keys there are.
     std::size_t size() const { return bases_.empty() ? 0 : bases_.back(); }
     std::size_t bytes() const;

@@ -215,12 +215,13 @@ void VectorRows::await_vectors() {
     rows_.release_values();
 }
 
-void VectorRows::copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied) const {
+void VectorRows::copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied,
+                      const RememberedKeyColumns& keys) const {
     copied.reset();
     if (resident_bytes() == 0 || rows_.ids().bytes() > most || !have_one_order(rows_.ids())) return;
     attempt_or_raise([&] {
         copied = std::make_shared<const RememberedVectors>(RememberedVectors{
-            type_, dimensions_, laid_out_.resident(), unpacked_, rows_.ids().copy()});
+            type_, dimensions_, laid_out_.resident(), unpacked_, rows_.ids().copy(), keys});
         if (copied->memory() > most) copied.reset();
     });
 }
@@ -242,14 +243,15 @@ bool VectorRows::take_vectors(const std::shared_ptr<const RememberedVectors>& ro
 }
 
 /// Whether the rows that were added have been read.
-bool VectorRows::read_added(const RememberedVectors& rows, std::span<const AddedRow> added) {
+bool VectorRows::read_added(const RememberedVectors& rows, std::span<const AddedRow> added,
+                            std::span<KeyColumn* const> keys) {
     if (added.empty()) return true;
     attempt_or_raise(
         [&] { added_ = std::make_unique<VectorRows>(word_, id_type(), memory_limit_); });
     added_->set_type(type_);
     const InnerQueryTraits plain{false, true};
     for (const AddedRow& row : added) added_->collect(row.id, {&row.value, 1}, plain);
-    added_->end_rows(plain);
+    added_->end_rows(plain, keys);
     return added_->read_vectors_if_alike() && added_->dimensions() == rows.dimensions;
 }
 
@@ -262,9 +264,9 @@ bool VectorRows::find_places_of_added(const RememberedVectors& rows) {
 }
 
 bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows,
-                      const RowChanges& changes) {
+                      const RowChanges& changes, std::span<KeyColumn* const> keys) {
     attempt_or_raise([&] { removed_.assign(changes.removed.begin(), changes.removed.end()); });
-    if (rows->ids.type.oid == id_type().oid && read_added(*rows, changes.added) &&
+    if (rows->ids.type.oid == id_type().oid && read_added(*rows, changes.added, keys) &&
         find_places_of_added(*rows) && take(rows))
         return true;
     forget_changes();
@@ -277,7 +279,7 @@ bool VectorRows::take_without_order(const std::shared_ptr<const RememberedVector
         removed_.assign(changes.removed.begin(), changes.removed.end());
         rows_before_added_.assign(changes.added.size(), static_cast<std::uint32_t>(rows->ids.size));
     });
-    if (read_added(*rows, changes.added)) {
+    if (read_added(*rows, changes.added, {})) {
         const IdType own = id_type();
         attempt_or_raise([&] { rows_.set_id_type(rows->ids.type); });
         if (take_vectors(rows)) return true;

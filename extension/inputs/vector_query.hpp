@@ -64,16 +64,20 @@ public:
     void await_vectors();
     /// After read_vectors(): copies the rows for statements to come. Null where gputextd does not
     /// keep the vectors, where the order of the rows is not that of their ids alone, or where the
-    /// copy would have more than so many bytes. Raises errors: `copied` must not lie on the stack.
-    void copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied) const;
+    /// copy would have more than so many bytes, its keys included. Raises errors: `copied` must not
+    /// lie on the stack.
+    void copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied,
+              const RememberedKeyColumns& keys = {}) const;
     /// Takes such a copy, and the vectors from gputextd, in place of all from collect() to
     /// read_vectors(). False, and nothing is taken, where gputextd keeps the vectors no more, or
     /// rows are of another type, or the session must not hold so much in memory.
     bool take(const std::shared_ptr<const RememberedVectors>& rows);
     /// The same with changes: the rows are those of the copy, of which those in removed() do not
     /// count, and those of added(). False, and nothing is taken, also where a vector that was added
-    /// is not as the others, or where an id that was added is that of another row.
-    bool take(const std::shared_ptr<const RememberedVectors>& rows, const RowChanges& changes);
+    /// is not as the others, or where an id that was added is that of another row. `keys` are those
+    /// of rows that were added, and are put into the order of added().
+    bool take(const std::shared_ptr<const RememberedVectors>& rows, const RowChanges& changes,
+              std::span<KeyColumn* const> keys = {});
     /// The same for who is not interested in ids, nor in an order of rows: ids of the copy may be of
     /// any type, and rows that were added come behind all others.
     bool take_without_order(const std::shared_ptr<const RememberedVectors>& rows,
@@ -152,7 +156,8 @@ private:
     void check_read(std::uint64_t fault);
     void append_collected();
     bool take_vectors(const std::shared_ptr<const RememberedVectors>& rows);
-    bool read_added(const RememberedVectors& rows, std::span<const AddedRow> added);
+    bool read_added(const RememberedVectors& rows, std::span<const AddedRow> added,
+                    std::span<KeyColumn* const> keys);
     bool find_places_of_added(const RememberedVectors& rows);
     void forget_changes();
     std::size_t first_row() const;

@@ -6,16 +6,19 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/inputs/term_rows.hpp"
 #include "extension/inputs/vector_arguments.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/types/column_types.hpp"
 #include "extension/types/vector_type.hpp"
+#include "extension/values/row_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -68,20 +71,21 @@ public:
     bool takes_any_order() const override { return true; }
     bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) override {
         if (!has_vectors() || !side_.take(rows)) return false;
+        take_keys(rows->keys);
         show_all_rows();
         return true;
     }
     bool take_changed(const std::shared_ptr<const RememberedVectors>& rows,
-                      const RowChanges& changes) override {
-        if (!for_items() || kind_ != RowKind::vectors || !side_.take(rows, changes)) return false;
-        show_all_rows();
-        return true;
+                      const RowChanges& changes) override;
+    void keep_places() override {
+        side_.keep_places();
+        keeps_ = true;
     }
-    void keep_places() override { side_.keep_places(); }
     std::span<const ItemPointerData> places() const override { return side_.places(); }
     void copy_rows(std::size_t most,
                    std::shared_ptr<const RememberedVectors>& copied) const override {
-        if (has_vectors()) side_.copy(most, copied);
+        if (has_vectors() && (keeps_keys() || !has_keys()))
+            side_.copy(most, copied, rows_.kept_keys);
     }
     void report_nulls(int64 rows, const char* among) override {
         if (kind_ == RowKind::vectors)
@@ -107,9 +111,22 @@ private:
     void set_types(TupleDesc columns);
     void set_keys(TupleDesc columns);
     void set_key(TupleDesc columns, int column, KnnKeys& keys) const;
+    bool has_keys() const { return match_column_ != kNoColumn || exclude_column_ != kNoColumn; }
+    /// Whether keys may be remembered with the rows.
+    bool keeps_keys() const { return keeps_ && has_vectors() && has_keys(); }
+    KeyColumn& column_of(KnnKeys& keys) const { return for_items() ? keys.items : keys.queries; }
+    /// Calls work(keys, column, none) for each column of keys. `none` is the number of a row whose
+    /// key is null, and of a query whose key no item has.
+    template <class Work>
+    void each_key(const Work& work) const;
     void take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
                   std::uint32_t none);
     void end_key(KnnKeys& keys, std::uint32_t none);
+    void end_kept_key(KnnKeys& keys, std::uint32_t none);
+    void end_kept_keys();
+    bool may_keep(std::size_t bytes_of_keys) const;
+    void look_at_own_keys();
+    void take_keys(const RememberedKeyColumns& kept, std::span<const AddedRow> added = {});
     bool for_items() const { return &side_ == &rows_.items; }
     void check_call() const;
     void show_all_rows() const {
@@ -124,6 +141,7 @@ private:
     TermSource source_{};
     StringForm form_{};
     int match_column_ = kNoColumn, exclude_column_ = kNoColumn;
+    bool keeps_ = false;  // rows are to be remembered
 };
 
 [[noreturn]] void raise_wrong_types(TupleDesc columns) {
@@ -282,6 +300,7 @@ void KnnReceiver::set_key(TupleDesc columns, int column, KnnKeys& keys) const {
                         errhint("Keys can be cast in the inner queries, as in key::bigint.")));
     common_collation(collation, keys.numbers.collation(), "keys", "key");
     keys.numbers.close();
+    if (keeps_keys()) keys.own.set_type(type, collation);
 }
 
 void KnnReceiver::check_columns(TupleDesc columns) {
@@ -312,47 +331,146 @@ void KnnReceiver::check_columns(TupleDesc columns) {
         TupleDescAttr(columns, 0)->attcollation;
 }
 
-/// `none` is the number of a row whose key is null, and of a query whose key no item has.
+/// Numbers that no key has: an item's and a query's are never equal.
+constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
+// So items have the numbers of keys that are kept.
+static_assert(kNoKey == RememberedKeys::kNull && kItemAlone == RememberedKeys::kNull);
+
+template <class Work>
+void KnnReceiver::each_key(const Work& work) const {
+    if (match_column_ != kNoColumn) work(rows_.match, match_column_, kNoKey);
+    if (exclude_column_ != kNoColumn)
+        work(rows_.exclude, exclude_column_, for_items() ? kItemAlone : kQueryAlone);
+}
+
 void KnnReceiver::take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
                            std::uint32_t none) {
-    if (column == kNoColumn) return;
-    KeyColumn& side = for_items() ? keys.items : keys.queries;
+    KeyColumn& side = column_of(keys);
     if (keys.numbers.bitwise())
         side.append(keys.numbers, values[column], nulls[column]);
+    else if (keeps_keys())
+        side.append(for_items() ? keys.numbers : keys.own, values[column], nulls[column],
+                    RememberedKeys::kNull, none);
     else
         side.append(keys.numbers, values[column], nulls[column], none, none);
 }
 
-/// Behind the last row, the same.
+/// Behind the last row.
 void KnnReceiver::end_key(KnnKeys& keys, std::uint32_t none) {
-    if (!keys.given || !keys.numbers.bitwise()) return;
+    if (!keys.numbers.bitwise()) return;
     if (for_items())
         keys.items.number_by(keys.table, keys.numbers, none);
+    else if (keeps_keys())
+        keys.queries.number_by(keys.own_table, keys.numbers, RememberedKeys::kNull);
     else
         keys.queries.look_up_in(keys.table, none, none);
 }
 
-/// Numbers that no key has: an item's and a query's are never equal.
-constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
+/// When keys are numbered that are to be remembered: those of queries get the numbers of the
+/// items'.
+void KnnReceiver::end_kept_key(KnnKeys& keys, std::uint32_t none) {
+    if (for_items()) {
+        keys.items.keep(keys.numbers, keys.table);
+        keys.items.use_own_numbers();
+        return;
+    }
+    keys.queries.keep(keys.own, keys.own_table);
+    keys.release_own();
+    keys.queries.look_up_kept(keys.numbers, keys.table, none, none);
+}
+
+/// In place of all rows, some of which were added.
+void KnnReceiver::take_keys(const RememberedKeyColumns& kept, std::span<const AddedRow> added) {
+    each_key([&](KnnKeys& keys, int column, std::uint32_t none) {
+        const auto at = static_cast<std::size_t>(column - 2);
+        KeyColumn& side = column_of(keys);
+        side.take(kept[at]);
+        if (!for_items()) return side.look_up_kept(keys.numbers, keys.table, none, none);
+        const bool bitwise = keys.numbers.bitwise();
+        if (bitwise)
+            for (const AddedRow& row : added)
+                keys.added.append(keys.numbers, row.keys[at].value, row.keys[at].isnull);
+        side.number_kept(keys.numbers, keys.table, none, keys.added);
+        if (bitwise) return;
+        for (const AddedRow& row : added)
+            keys.added.append(keys.numbers, row.keys[at].value, row.keys[at].isnull, none, none);
+    });
+}
+
+bool KnnReceiver::take_changed(const std::shared_ptr<const RememberedVectors>& rows,
+                               const RowChanges& changes) {
+    // Where both ids and keys exclude, the search leaves out one of them alone.
+    if (!for_items() || kind_ != RowKind::vectors || (input_.exclude_self && input_.exclude_key))
+        return false;
+    take_keys(rows->keys, changes.added);
+    KeyColumn* columns[2];
+    std::size_t count = 0;
+    each_key([&](KnnKeys& keys, int, std::uint32_t) { columns[count++] = &keys.added; });
+    if (!side_.take(rows, changes, {columns, changes.added.empty() ? 0 : count})) {
+        each_key([](KnnKeys& keys, int, std::uint32_t) {
+            keys.items.clear();
+            keys.added.clear();
+        });
+        return false;
+    }
+    show_all_rows();
+    return true;
+}
+
+/// When keys of all rows are numbered and in order.
+void KnnReceiver::end_kept_keys() {
+    rows_.kept_keys = {};
+    if (!keeps_keys()) return;
+    each_key([&](KnnKeys& keys, int column, std::uint32_t none) {
+        end_kept_key(keys, none);
+        rows_.kept_keys[static_cast<std::size_t>(column - 2)] = column_of(keys).kept();
+    });
+}
+
+/// Whether keys of so many bytes can be remembered with the rows so far.
+bool KnnReceiver::may_keep(std::size_t bytes_of_keys) const {
+    const std::size_t columns = (match_column_ != kNoColumn) + (exclude_column_ != kNoColumn);
+    const std::size_t rows = side_.size() * (sizeof(Datum) + columns * sizeof(std::uint32_t));
+    return rows + bytes_of_keys <= std::min(scan_memory(), side_.memory_limit() / 2);
+}
+
+/// Where queries have too many keys to be remembered, those that no item has are forgotten.
+void KnnReceiver::look_at_own_keys() {
+    if (for_items() || !keeps_keys() ||
+        may_keep(rows_.match.own.bytes() + rows_.exclude.own.bytes()))
+        return;
+    each_key([&](KnnKeys& keys, int, std::uint32_t none) {
+        if (keys.numbers.bitwise()) return;
+        end_kept_key(keys, none);
+        keys.queries.keep_no_more();
+    });
+    keeps_ = false;
+}
 
 void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
-    take_key(values, nulls, match_column_, rows_.match, kNoKey);
-    take_key(values, nulls, exclude_column_, rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
+    if (has_keys())
+        each_key([&](KnnKeys& keys, int column, std::uint32_t none) {
+            take_key(values, nulls, column, keys, none);
+        });
     if (has_terms())
         collect_terms(source_, values, query(), row(), side_);
     else
         side_.collect(values[0], {values + 1, 1}, query(), row());
+    look_at_own_keys();
     show_all_rows();
 }
 
 void KnnReceiver::end_rows() {
-    end_key(rows_.match, kNoKey);
-    end_key(rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
-    KeyColumn* keys[2];
-    std::size_t columns = 0;
-    for (KnnKeys* some : {&rows_.match, &rows_.exclude})
-        if (some->given) keys[columns++] = for_items() ? &some->items : &some->queries;
-    side_.end_rows(query(), {keys, columns});
+    if (for_items() && !may_keep(rows_.match.numbers.bytes() + rows_.exclude.numbers.bytes()))
+        keeps_ = false;
+    KeyColumn* columns[2];
+    std::size_t count = 0;
+    each_key([&](KnnKeys& keys, int, std::uint32_t none) {
+        end_key(keys, none);
+        columns[count++] = &column_of(keys);
+    });
+    side_.end_rows(query(), {columns, count});
+    end_kept_keys();
     // Where a device searches, the session itself looks at no item.
     const bool later = for_items() && device_setting() != DeviceSetting::cpu;
     if (has_vectors())
@@ -366,26 +484,45 @@ void KnnReceiver::end_rows() {
 
 /// Calls count(number) for each of the rows' numbers below `most`.
 template <class Count>
-Status each_number(const std::vector<std::uint32_t>& numbers, std::size_t most, Count&& count) {
-    const Stop stop = stop_on_interrupt();
-    for (std::size_t row = 0; row < numbers.size(); ++row) {
-        if (row % kLookEvery == 0 && stop()) return Status::cancelled();
-        if (numbers[row] < most) count(numbers[row]);
-    }
-    return {};
+void each_number(std::span<const std::uint32_t> numbers, std::size_t most, const Count& count) {
+    for (const std::uint32_t number : numbers)
+        if (number < most) count(number);
+}
+
+/// Calls work(numbers) for parts of the numbers, on the execution's threads.
+template <class Work>
+Status each_part(std::span<const std::uint32_t> numbers, Execution& execution, const Work& work) {
+    constexpr std::size_t kPart = std::size_t{1} << 16;
+    const std::size_t parts = (numbers.size() + kPart - 1) / kPart;
+    execution.begin_phase("counting pairs", parts);
+    return execution.parallel_for(parts, [&](std::size_t part, unsigned) {
+        const std::size_t begin = part * kPart;
+        work(numbers.subspan(begin, std::min(kPart, numbers.size() - begin)));
+        return Status();
+    });
 }
 
 /// Pairs of a query and an item of equal keys.
 double pairs_of(const KnnKeys& keys) {
-    double pairs = 0;
-    attempt_or_raise([&]() -> Status {
-        std::vector<std::uint32_t> items(keys.size());
-        GPUTEXT_TRY(each_number(keys.items.numbers(), items.size(),
-                                [&](std::uint32_t number) { ++items[number]; }));
-        return each_number(keys.queries.numbers(), items.size(),
-                           [&](std::uint32_t number) { pairs += items[number]; });
+    std::atomic<std::uint64_t> pairs = 0;
+    auto& items = *make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
+    attempt_or_raise([&] { items.resize(keys.size()); });
+    const auto& of_items = keys.items.numbers();
+    const auto& of_queries = keys.queries.numbers();
+    run_on_rows(of_items.size() + of_queries.size(), [&](Execution& execution) -> Status {
+        GPUTEXT_TRY(each_part(of_items, execution, [&](std::span<const std::uint32_t> part) {
+            each_number(part, items.size(), [&](std::uint32_t number) {
+                std::atomic_ref(items[number]).fetch_add(1, std::memory_order_relaxed);
+            });
+        }));
+        return each_part(of_queries, execution, [&](std::span<const std::uint32_t> part) {
+            std::uint64_t some = 0;
+            each_number(part, items.size(), [&](std::uint32_t number) { some += items[number]; });
+            pairs.fetch_add(some, std::memory_order_relaxed);
+        });
     });
-    return pairs;
+    items = {};
+    return static_cast<double>(pairs);
 }
 
 /// Items of the id that most items have. Ids are numbered by rows of both sides.
@@ -393,8 +530,12 @@ std::uint32_t most_of_one_id(const NumberedIds& ids) {
     std::uint32_t most = 0;
     attempt_or_raise([&]() -> Status {
         std::vector<std::uint32_t> items(ids.queries.size() + ids.items.size());
-        return each_number(ids.items, items.size(),
-                           [&](std::uint32_t number) { most = std::max(most, ++items[number]); });
+        const Stop stop = stop_on_interrupt();
+        for (std::size_t row = 0; row < ids.items.size(); ++row) {
+            if (row % kLookEvery == 0 && stop()) return Status::cancelled();
+            most = std::max(most, ++items[ids.items[row]]);
+        }
+        return {};
     });
     return most;
 }

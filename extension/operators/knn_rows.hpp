@@ -44,20 +44,31 @@ struct KnnInput {
 
 /// Keys of both inner queries, which have them or not.
 struct KnnKeys {
-    KnnKeys(MemoryContext context, std::size_t memory_limit) : numbers(context, memory_limit) {}
+    KnnKeys(MemoryContext context, std::size_t memory_limit)
+        : numbers(context, memory_limit), own(context, memory_limit) {}
 
     /// Different keys of the items.
     std::size_t size() const { return numbers.bitwise() ? table.size() : numbers.size(); }
     /// Gives memory back; the columns stay.
     void release_keys() {
+        release_own();
         numbers.release();
         table = {};
+    }
+    void release_own() {
+        own.release();
+        own_table = {};
     }
 
     bool given = false;
     KeyNumbers numbers;
     KeyTable table;  // of keys that are equal if their bits are
+    // Of queries that are to be remembered, all keys, while they are read; `numbers` has the
+    // items':
+    KeyNumbers own;
+    KeyTable own_table;
     KeyColumn queries, items;
+    KeyColumn added;  // of items that were added: VectorRows::added()
 };
 
 struct KnnRows {
@@ -88,6 +99,7 @@ struct KnnRows {
     NumberedIds added_numbers;         // the same of items that were added: VectorRows::added()
     KnnKeys match;                     // only rows of equal keys are neighbors
     KnnKeys exclude;                   // rows of equal keys are no neighbors
+    RememberedKeyColumns kept_keys;    // of the side that was read last
     double matching_pairs = 0;         // pairs of equal keys, where there are such keys
     std::uint32_t most_of_one_id = 0;  // items of one id, where both ids and keys exclude
 
@@ -96,6 +108,12 @@ struct KnnRows {
     RowKeys excluded() const {
         if (exclude.given) return {exclude.queries.numbers(), exclude.items.numbers()};
         return {numbers.queries, numbers.items};
+    }
+    /// The same of items that were added.
+    MatchKeys added_matches() const { return {match.queries.numbers(), match.added.numbers()}; }
+    RowKeys added_excluded() const {
+        if (exclude.given) return {exclude.queries.numbers(), exclude.added.numbers()};
+        return {added_numbers.queries, added_numbers.items};
     }
     /// What is left out of its answer: pairs of equal ids, where the search leaves out keys.
     RowKeys left_out() const {

@@ -118,8 +118,8 @@ void KnnComputation::search_added() {
 }
 
 Status KnnComputation::search_added(const VectorRows& added, Execution& execution) {
-    const RowKeys keys{rows_.added_numbers.queries, rows_.added_numbers.items};
-    Result<Neighbors> found = search_among(added.view(), k_, of_block(keys), execution);
+    Result<Neighbors> found = search_among(added.view(), k_, of_block(rows_.added_matches()),
+                                           of_block(rows_.added_excluded()), execution);
     if (!found.ok() && copes_with(found.status().code())) return {};
     if (!found.ok()) return found.status();
     return merge_added(*found, rows_.items.rows_before_added(), rows_.items.size(), k_,
@@ -163,10 +163,11 @@ Status VectorKnnComputation::compute(Execution& execution) {
 }
 
 Result<Neighbors> VectorKnnComputation::search_among(const Vectors& added, std::size_t k,
-                                                     const RowKeys& keys, Execution& execution) {
+                                                     const MatchKeys& matches, const RowKeys& keys,
+                                                     Execution& execution) {
     KnnParameters parameters = parameters_;
     parameters.k = k;
-    return knn(parameters, queries(), added, keys, execution);
+    return keyed_knn(parameters, queries(), added, matches, keys, execution);
 }
 
 Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {

@@ -65,8 +65,8 @@ protected:
     /// How many neighbors the search has to find so that k are left.
     std::size_t k_of_search() const;
     /// The k nearest among items that were added, which only a search of dense vectors has.
-    virtual Result<Neighbors> search_among(const Vectors&, std::size_t, const RowKeys&,
-                                           Execution&) {
+    virtual Result<Neighbors> search_among(const Vectors&, std::size_t, const MatchKeys&,
+                                           const RowKeys&, Execution&) {
         return Neighbors();
     }
 
@@ -103,8 +103,8 @@ public:
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 protected:
-    Result<Neighbors> search_among(const Vectors& added, std::size_t k, const RowKeys& keys,
-                                   Execution& execution) override;
+    Result<Neighbors> search_among(const Vectors& added, std::size_t k, const MatchKeys& matches,
+                                   const RowKeys& keys, Execution& execution) override;
 
 private:
     KnnParameters parameters_;

@@ -10,6 +10,9 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include <algorithm>
+#include <cstring>
+
 #include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_threads.hpp"
@@ -59,6 +62,7 @@ bool compares_bitwise(Oid type) {
 }  // namespace
 
 void KeyNumbers::set_type(Oid type, Oid collation) {
+    release();
     type_ = type;
     collation_ = collation;
     bool by_value;
@@ -102,8 +106,7 @@ void KeyNumbers::append(Datum key, std::uint32_t hash) {
         MemoryContextSwitchTo(before);
         key_bytes_ += datumGetSize(kept, false, length_);
     }
-    const std::size_t bytes = key_bytes_ + table_.bytes() + (keys_.size() + 1) * 12;
-    if (bytes > memory_limit_) raise_too_many_keys(keys_.size(), "different ", *this);
+    if (bytes() + 12 > memory_limit_) raise_too_many_keys(keys_.size(), "different ", *this);
     if (keys_.size() >= kNone - 2)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("there are more than 4294967292 different %s", what_)));
@@ -131,9 +134,29 @@ std::uint32_t KeyNumbers::number_of(Datum key) {
     return number;
 }
 
+void KeyNumbers::copy(RememberedKeys& copied) const {
+    copied.by_value = by_value_;
+    if (by_value_) {
+        copied.keys.assign(keys_.begin(), keys_.end());
+        return;
+    }
+    copied.keys.reserve(keys_.size());
+    std::size_t size = 0;
+    for (const Datum key : keys_) {
+        copied.keys.push_back(size);
+        size += MAXALIGN(datumGetSize(key, false, length_));
+    }
+    copied.bytes.resize(size / sizeof(std::uint64_t));
+    auto* const bytes = reinterpret_cast<char*>(copied.bytes.data());
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+        std::memcpy(bytes + copied.keys[i], DatumGetPointer(keys_[i]),
+                    datumGetSize(keys_[i], false, length_));
+}
+
 void KeyNumbers::release() {
     if (context_ != nullptr) MemoryContextDelete(context_);
     context_ = nullptr;
+    key_bytes_ = 0;
     keys_ = {};
     hashes_ = {};
     table_ = {};
@@ -196,6 +219,88 @@ void KeyColumn::reorder(const std::vector<std::uint32_t>& order) {
         numbers_.swap(ordered);
         return {};
     });
+}
+
+void KeyColumn::keep(const KeyNumbers& numbers, const KeyTable& table) {
+    RememberedKeys* keys = nullptr;
+    attempt_or_raise([&] {
+        const auto made = std::make_shared<RememberedKeys>();
+        if (numbers.bitwise()) {
+            made->by_value = true;
+            made->keys.resize(table.size());
+        } else {
+            numbers.copy(*made);
+        }
+        numbers_.shrink_to_fit();
+        made->numbers.swap(numbers_);
+        keys = made.get();
+        kept_ = made;
+    });
+    if (numbers.bitwise())
+        run_threaded([&](Execution& execution) { return table.keys(keys->keys, execution); });
+}
+
+/// Of keys that functions compare.
+void KeyColumn::number_different(KeyNumbers& numbers, std::uint32_t unknown) {
+    for (std::size_t i = 0; i < kept_->size(); ++i) {
+        if (i % 4096 == 0) CHECK_FOR_INTERRUPTS();
+        const std::uint32_t number = numbers.number_of(kept_->key(i));
+        number_of_kept_[i] = number == KeyNumbers::kNone ? unknown : number;
+    }
+}
+
+/// When the different keys have numbers.
+void KeyColumn::number_rows(std::uint32_t null) {
+    const std::vector<std::uint32_t>& rows = kept_->numbers;
+    attempt_or_raise([&] { numbers_.resize(rows.size()); });
+    run_on_rows(rows.size(), [&](Execution& execution) {
+        return gather(
+            rows, numbers_.data(),
+            [&](std::uint32_t number) {
+                return number == RememberedKeys::kNull ? null : number_of_kept_[number];
+            },
+            execution);
+    });
+    number_of_kept_ = {};
+    own_numbers_ = false;
+}
+
+void KeyColumn::look_up_kept(KeyNumbers& numbers, const KeyTable& table, std::uint32_t null,
+                             std::uint32_t unknown) {
+    attempt_or_raise([&] { number_of_kept_.resize(kept_->size()); });
+    if (numbers.bitwise())
+        run_on_rows(kept_->size(), [&](Execution& execution) {
+            return table.look_up(kept_->keys, number_of_kept_, unknown, execution);
+        });
+    else
+        number_different(numbers, unknown);
+    number_rows(null);
+}
+
+void KeyColumn::number_kept(KeyNumbers& numbers, KeyTable& table, std::uint32_t null,
+                            KeyColumn& added) {
+    const std::size_t different = kept_->size();
+    if (numbers.bitwise()) {
+        attempt_or_raise([&] {
+            values_.resize(different + added.values_.size());
+            number_of_kept_.resize(values_.size());
+            std::copy_n(kept_->keys.data(), different, values_.data());
+            std::copy_n(added.values_.data(), added.values_.size(), values_.data() + different);
+        });
+        run_on_rows(values_.size(), [&](Execution& execution) {
+            return table.number({values_.data(), values_.size()}, number_of_kept_, execution);
+        });
+        attempt_or_raise([&] {
+            added.numbers_.assign(number_of_kept_.begin() + static_cast<std::ptrdiff_t>(different),
+                                  number_of_kept_.end());
+        });
+        added.end_values(null);
+        values_.clear();
+    } else {
+        attempt_or_raise([&] { number_of_kept_.resize(different); });
+        number_different(numbers, null);
+    }
+    number_rows(null);
 }
 
 }  // namespace gputext

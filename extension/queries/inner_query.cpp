@@ -269,10 +269,11 @@ struct Repeat {
 /// The scan that the query is, where its rows may be remembered. Other modules that check rights
 /// may look at more than what is checked here.
 WholeScan scan_to_remember(const PlannedStmt* statement, InnerRows& to) {
-    if (to.receiver().query().ordered || to.prepared().resultDesc->natts != 2 ||
+    const int keys = to.prepared().resultDesc->natts - 2;
+    if (to.receiver().query().ordered || keys < 0 || keys > WholeScan::kMostKeys ||
         ExecutorCheckPerms_hook != nullptr)
         return {};
-    const WholeScan scan = whole_scan_of(statement, 1, 2);
+    const WholeScan scan = whole_scan_of(statement, 1, 2, nullptr, keys);
     return scan.known() && may_be_repeated(scan.relation) ? scan : WholeScan();
 }
 

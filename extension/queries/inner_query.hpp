@@ -99,7 +99,7 @@ private:
     RowOrigin row_;
 };
 
-/// Takes rows of two columns, an id and a vector, also from an earlier scan of a whole table.
+/// Takes rows of an id, a vector and up to two keys, also from an earlier scan of a whole table.
 /// Leaves out the rows whose second column is null.
 class RepeatReceiver : public RowReceiver {
 public:

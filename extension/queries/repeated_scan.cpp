@@ -55,10 +55,16 @@ bool RepeatedScan::read_added(Relation table, IdOf id_of, const void* context) {
         if (id_of != nullptr)
             id = id_of(heap_getattr(tuple, scan_.id, RelationGetDescr(table), &null_id), context);
         if (null_id) return false;
-        if (null)
+        if (null) {
             ++nulls_;
-        else
-            append_or_raise(added_, AddedRow{id, value});
+            continue;
+        }
+        AddedRow row{id, value};
+        for (std::size_t k = 0; k < scan_.keys.size(); ++k)
+            if (scan_.keys[k] != InvalidAttrNumber)
+                row.keys[k].value = heap_getattr(tuple, scan_.keys[k], RelationGetDescr(table),
+                                                 &row.keys[k].isnull);
+        append_or_raise(added_, row);
     }
     return true;
 }

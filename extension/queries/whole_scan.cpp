@@ -171,9 +171,9 @@ const Scan* as_scan(const SeqScan* scan) {
 #endif
 }
 
-/// The number in its table of a column of `top`, which is the scan or what gathers its rows;
-/// InvalidAttrNumber for one that is no plain column of the table.
-AttrNumber column_of_table(const Plan* top, const Scan* scan, AttrNumber number) {
+/// The column with that number of `top`, which is the scan or what gathers its rows; null for one
+/// that is no plain column of the table.
+const Var* var_of_table(const Plan* top, const Scan* scan, AttrNumber number) {
     const Var* column = plain_column(top, number);
     if (column != nullptr && top != &scan->plan)
         column = static_cast<int>(column->varno) == OUTER_VAR
@@ -181,8 +181,14 @@ AttrNumber column_of_table(const Plan* top, const Scan* scan, AttrNumber number)
                      : nullptr;
     if (column == nullptr || static_cast<Index>(column->varno) != scan->scanrelid ||
         column->varlevelsup != 0 || column->varattno <= 0)
-        return InvalidAttrNumber;
-    return column->varattno;
+        return nullptr;
+    return column;
+}
+
+/// Its number in the table; InvalidAttrNumber for any other.
+AttrNumber column_of_table(const Plan* top, const Scan* scan, AttrNumber number) {
+    const Var* const column = var_of_table(top, scan, number);
+    return column == nullptr ? InvalidAttrNumber : column->varattno;
 }
 
 }  // namespace
@@ -199,15 +205,24 @@ AttrNumber column_of_scan(const PlannedStmt* statement, AttrNumber number) {
 }
 
 WholeScan whole_scan_of(const PlannedStmt* statement, AttrNumber id, AttrNumber value,
-                        ParamListInfo parameters) {
+                        ParamListInfo parameters, int keys) {
     const SeqScan* const node = only_scan(statement);
     if (node == nullptr) return {};
     const Scan* const scan = as_scan(node);
     const RangeTblEntry* const table = rt_fetch(scan->scanrelid, statement->rtable);
     if (table->rtekind != RTE_RELATION || table->tablesample != nullptr) return {};
-    WholeScan found{table->relid, id, column_of_table(statement->planTree, scan, value), NIL};
+    WholeScan found;
+    found.relation = table->relid;
+    found.id = id;
+    found.value = column_of_table(statement->planTree, scan, value);
     if (id != WholeScan::kPlace) found.id = column_of_table(statement->planTree, scan, id);
     if (found.id == InvalidAttrNumber || found.value == InvalidAttrNumber) return {};
+    for (int i = 0; i < keys; ++i) {
+        const Var* const key =
+            var_of_table(statement->planTree, scan, static_cast<AttrNumber>(value + 1 + i));
+        if (key == nullptr || !is_own_type(key->vartype)) return {};
+        found.keys[static_cast<std::size_t>(i)] = key->varattno;
+    }
     if (scan->plan.qual == NIL) return found;
     found.conditions =
         reinterpret_cast<List*>(put_values(reinterpret_cast<Node*>(scan->plan.qual), parameters));

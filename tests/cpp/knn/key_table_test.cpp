@@ -40,6 +40,10 @@ void expect_numbers(const std::vector<std::uint64_t>& items,
         different.insert(number);
     }
     ASSERT_EQ(different.size(), by_key.size());
+    std::vector<std::uint64_t> keys(table.size());
+    ASSERT_TRUE(table.keys(keys, execution).ok());
+    for (std::size_t row = 0; row < items.size(); ++row)
+        ASSERT_EQ(keys[numbers[row]], items[row]) << row;
     for (std::size_t row = 0; row < queries.size(); ++row) {
         const auto key = by_key.find(queries[row]);
         ASSERT_EQ(found[row], key == by_key.end() ? kUnknown : key->second) << row;

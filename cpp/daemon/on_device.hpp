@@ -27,7 +27,7 @@
 #include "cpp/embeddings/trainer.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 #include "cpp/hnsw/links.hpp"
-#include "cpp/knn/k_means.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/knn/knn.hpp"
@@ -116,10 +116,11 @@ struct CosineSimilarityOnDevice {
     static Function on_host;
 };
 
-/// k_means() of cpp/knn/k_means.hpp.
+/// A WithAssignment of cpp/knn/cluster_assignment.hpp, for SharedKMeans of
+/// cpp/knn/shared_k_means.hpp.
 struct KMeansOnDevice {
-    using Function = Result<KMeans>(const KMeansParameters& parameters, const Vectors& items,
-                                    std::uint64_t memory, Execution& execution);
+    using Function = Status(const AssignmentTask& task, const UseAssignment& use,
+                            std::uint64_t memory, Execution& execution);
     static Function on_host;
 };
 

@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <string>
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
 #include "cpp/knn/detail/host_assignment.hpp"
+#include "cpp/knn/detail/k_means_run.hpp"
 
 namespace gputext {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Status invalid(std::string message) {
     return {ErrorCode::invalid_argument, std::move(message)};
@@ -74,32 +71,26 @@ private:
 
 class KMeansRun {
 public:
-    KMeansRun(const KMeansParameters& parameters, const Vectors& items, double largest,
-              Execution& execution, KMeans& answer)
+    KMeansRun(const KMeansParameters& parameters, const Vectors& items, const ClusterMeans& means,
+              ClusterAssignment& assignment, Execution& execution, KMeans& answer)
         : parameters_(parameters),
           items_(items),
           execution_(execution),
           part_(execution.threads(), execution),
-          means_(parameters.metric, items, largest),
+          means_(means),
           elements_(parameters.metric, items),
+          assignment_(assignment),
           answer_(answer) {}
 
-    Status run(double largest, const MakeAssignment& make) {
-        const Stop stop = execution_.stop();
-        if (!stoppable_assign(answer_.clusters, items_.rows, ItemClusters::none, stop) ||
-            !stoppable_assign(answer_.distances, items_.rows, kInfinity, stop))
-            return Status::cancelled();
+    Status run() {
         answer_.centroids.resize(parameters_.k * items_.dimensions);
         answer_.dimensions = items_.dimensions;
-        auto made = make(largest, means_, {answer_.clusters, answer_.distances});
-        if (!made.ok()) return made.status();
-        assignment_ = std::move(*made);
         GPUTEXT_TRY(choose());
-        execution_.begin_phase("assigning items", parameters_.iterations * assignment_->steps());
+        execution_.begin_phase("assigning items", parameters_.iterations * assignment_.steps());
         while (answer_.iterations < parameters_.iterations && !answer_.converged)
             GPUTEXT_TRY(step());
-        GPUTEXT_TRY(assignment_->fetch(part_));
-        answer_.rescored = assignment_->rescored();
+        GPUTEXT_TRY(assignment_.fetch(part_));
+        answer_.rescored = assignment_.rescored();
         return finish();
     }
 
@@ -120,7 +111,7 @@ private:
                 void_draws == kMostVoidDraws) {
                 GPUTEXT_TRY(add(chosen, centroids - chosen.size()));
                 if (all) return {};
-                GPUTEXT_TRY(assignment_->fetch(part_));
+                GPUTEXT_TRY(assignment_.fetch(part_));
                 GPUTEXT_TRY(weights.fix(part_));
                 if (weights.total() == 0) return too_few(centroids);
                 chosen.clear();
@@ -177,15 +168,15 @@ private:
         Vectors centroids = items_;
         centroids.rows = chosen.size();
         centroids.elements = rows.data();
-        return assignment_->add(centroids, static_cast<std::uint32_t>(first), part_);
+        return assignment_.add(centroids, static_cast<std::uint32_t>(first), part_);
     }
 
     Status step() {
-        auto totals = assignment_->totals(part_);
+        auto totals = assignment_.totals(part_);
         if (!totals.ok()) return totals.status();
         if (std::ranges::find(totals->sizes, 0) != totals->sizes.end()) {
             GPUTEXT_TRY(fill_empty_clusters(totals->sizes));
-            totals = assignment_->totals(part_);
+            totals = assignment_.totals(part_);
             if (!totals.ok()) return totals.status();
         }
         GPUTEXT_TRY(set_means(*totals));
@@ -196,14 +187,14 @@ private:
                                 answer_.centroids.data(),
                                 {},
                                 {}};
-        const auto changed = assignment_->assign(centroids, execution_);
+        const auto changed = assignment_.assign(centroids, execution_);
         if (!changed.ok()) return changed.status();
         answer_.converged = *changed == 0;
         return {};
     }
 
     Status fill_empty_clusters(std::span<const std::int64_t> totals) {
-        GPUTEXT_TRY(assignment_->fetch(part_));
+        GPUTEXT_TRY(assignment_.fetch(part_));
         std::vector<std::int64_t> sizes(totals.begin(), totals.end());
         FarthestItems farthest(answer_.distances, answer_.clusters, sizes);
         for (std::uint32_t c = 0; c < sizes.size(); ++c) {
@@ -213,7 +204,7 @@ private:
             --sizes[answer_.clusters[*item]];
             ++sizes[c];
             answer_.clusters[*item] = c;
-            GPUTEXT_TRY(assignment_->move(*item, c));
+            GPUTEXT_TRY(assignment_.move(*item, c));
             farthest.moved(*item);
         }
         return {};
@@ -247,9 +238,9 @@ private:
     const Vectors& items_;
     Execution& execution_;
     Execution part_;  // for what does not count as progress
-    ClusterMeans means_;
+    const ClusterMeans& means_;
     MeanElements elements_;
-    std::unique_ptr<ClusterAssignment> assignment_;
+    ClusterAssignment& assignment_;
     KMeans& answer_;
 };
 
@@ -305,29 +296,50 @@ const char* why_no_cluster(Metric metric, const Vectors& items, std::size_t row)
                : nullptr;
 }
 
-Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
-                          const MakeAssignment& make, Execution& execution) {
+Result<double> check_clustered(const KMeansParameters& parameters, const Vectors& items,
+                               Execution& execution) {
     GPUTEXT_TRY(check_k_means(parameters, items));
     const auto largest = largest_magnitude(items, "item", execution);
     if (!largest.ok()) return largest.status();
     GPUTEXT_TRY(check_items(parameters.metric, items, execution.stop()));
-    KMeans answer;
-    GPUTEXT_TRY(KMeansRun(parameters, items, *largest, execution, answer).run(*largest, make));
-    return answer;
+    return *largest;
+}
+
+Status check_host_memory(const KMeansParameters& parameters, const Vectors& items,
+                         unsigned threads) {
+    const std::uint64_t bytes = k_means_bytes(parameters, items, threads);
+    if (bytes <= parameters.memory_limit) return {};
+    return over_memory_limit("k-means", bytes, parameters.memory_limit);
+}
+
+Status clear_clusters(std::size_t items, Stop stop, KMeans& answer) {
+    answer = {};
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return stoppable_assign(answer.clusters, items, ItemClusters::none, stop) &&
+                   stoppable_assign(answer.distances, items, infinity, stop)
+               ? Status()
+               : Status::cancelled();
+}
+
+Status run_k_means(const KMeansParameters& parameters, const Vectors& items,
+                   const ClusterMeans& means, ClusterAssignment& assignment, Execution& execution,
+                   KMeans& answer) {
+    return KMeansRun(parameters, items, means, assignment, execution, answer).run();
 }
 
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        Execution& execution) {
     GPUTEXT_TRY(check_k_means(parameters, items));
-    const std::uint64_t bytes = k_means_bytes(parameters, items, execution.threads());
-    if (bytes > parameters.memory_limit)
-        return over_memory_limit("k-means", bytes, parameters.memory_limit);
-    const MakeAssignment make = [&](double largest, const ClusterMeans& means,
-                                    ItemClusters clusters) {
-        return Result<std::unique_ptr<ClusterAssignment>>(std::make_unique<HostAssignment>(
-            parameters, items, largest, means, clusters, execution.threads()));
-    };
-    return k_means_by(parameters, items, make, execution);
+    GPUTEXT_TRY(check_host_memory(parameters, items, execution.threads()));
+    const auto largest = check_clustered(parameters, items, execution);
+    if (!largest.ok()) return largest.status();
+    const ClusterMeans means(parameters.metric, items, *largest);
+    KMeans answer;
+    GPUTEXT_TRY(clear_clusters(items.rows, execution.stop(), answer));
+    HostAssignment assignment(parameters, items, *largest, means,
+                              {answer.clusters, answer.distances}, execution.threads());
+    GPUTEXT_TRY(run_k_means(parameters, items, means, assignment, execution, answer));
+    return answer;
 }
 
 }  // namespace gputext

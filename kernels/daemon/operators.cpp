@@ -164,11 +164,10 @@ void provide_cosine_similarity(CudaDevice& device) {
 }
 
 void provide_k_means(CudaDevice& device) {
-    device.provide<KMeansOnDevice>([&device](const KMeansParameters& parameters,
-                                             const Vectors& items, std::uint64_t memory,
-                                             Execution& execution) -> Result<KMeans> {
+    device.provide<KMeansOnDevice>([&device](const AssignmentTask& task, const UseAssignment& use,
+                                             std::uint64_t memory, Execution& execution) {
         return device.run(memory, [&](const gpu::DeviceWork& work) {
-            return gpu::k_means(parameters, items, work, device.ring(), execution);
+            return gpu::with_assignment(task, use, work, device.ring(), execution);
         });
     });
 }

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
+#include "cpp/knn/shared_k_means.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
@@ -321,15 +321,14 @@ struct Plan {
 /// The clusters of items that a device keeps, in tiles if they do not fit.
 class DeviceAssignment : public ClusterAssignment {
 public:
-    DeviceAssignment(const KMeansParameters& parameters, const Vectors& items, const Plan& plan,
-                     const ClusterMeans& means, gputext::ItemClusters answer, cudaStream_t stream,
+    DeviceAssignment(const AssignmentTask& task, const Plan& plan, cudaStream_t stream,
                      UploadRing& ring, const Execution& execution)
-        : metric_(parameters.metric),
-          k_(parameters.k),
-          items_(items),
+        : metric_(task.parameters.metric),
+          k_(task.parameters.k),
+          items_(task.items),
           plan_(plan),
-          means_(means),
-          answer_(answer),
+          means_(task.means),
+          answer_(task.clusters),
           stream_(stream),
           ring_(ring),
           copying_(execution.threads(), execution) {}
@@ -643,23 +642,29 @@ KMeansBytes k_means_bytes(const KMeansParameters& parameters, const Vectors& ite
     return Plan(parameters, items).bytes(items);
 }
 
+Status with_assignment(const AssignmentTask& task, const UseAssignment& use, const DeviceWork& work,
+                       UploadRing& ring, const Execution& execution) {
+    Plan plan(task.parameters, task.items);
+    const std::size_t least = plan.bytes(task.items).least;
+    if (work.bytes < least) return too_little_memory("k-means takes", least, work.bytes);
+    plan.use(work.bytes, task.items);
+    const auto use_it = [&]() -> Status {
+        DeviceAssignment assignment(task, plan, work.stream, ring, execution);
+        GPUTEXT_TRY(assignment.begin(task.largest));
+        return use(assignment);
+    };
+    return finish_work(use_it(), work.stream, "finding clusters");
+}
+
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        const DeviceWork& work, UploadRing& ring, Execution& execution) {
-    const MakeAssignment make =
-        [&](double largest, const ClusterMeans& means,
-            gputext::ItemClusters clusters) -> Result<std::unique_ptr<ClusterAssignment>> {
-        Plan plan(parameters, items);
-        const std::size_t least = plan.bytes(items).least;
-        if (work.bytes < least) return too_little_memory("k-means takes", least, work.bytes);
-        plan.use(work.bytes, items);
-        auto made = std::make_unique<DeviceAssignment>(parameters, items, plan, means, clusters,
-                                                       work.stream, ring, execution);
-        GPUTEXT_TRY(made->begin(largest));
-        return std::unique_ptr<ClusterAssignment>(std::move(made));
-    };
-    auto answer = k_means_by(parameters, items, make, execution);
-    GPUTEXT_TRY(finish_work(answer.status(), work.stream, "finding clusters"));
-    return answer;
+    SharedKMeans shared(parameters, items, 1);
+    GPUTEXT_TRY(shared.take_part(
+        [&](const AssignmentTask& task, const UseAssignment& use) {
+            return with_assignment(task, use, work, ring, execution);
+        },
+        execution));
+    return shared.take_answer();
 }
 
 }  // namespace gputext::gpu

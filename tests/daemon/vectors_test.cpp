@@ -9,6 +9,7 @@
 
 #include "bench/term_corpus.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/k_means.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
@@ -91,6 +92,16 @@ void expect_same(const Neighbors& a, const Neighbors& b) {
     EXPECT_EQ(a.begins, b.begins);
     EXPECT_EQ(a.items, b.items);
     EXPECT_EQ(a.distances, b.distances);
+}
+
+void expect_same(const Result<KMeans>& found, const Result<KMeans>& expected) {
+    ASSERT_TRUE(expected.ok() && found.ok());
+    EXPECT_EQ(found->clusters, expected->clusters);
+    EXPECT_EQ(found->distances, expected->distances);
+    EXPECT_EQ(found->sizes, expected->sizes);
+    EXPECT_EQ(found->centroids, expected->centroids);
+    EXPECT_EQ(found->iterations, expected->iterations);
+    EXPECT_EQ(found->inertia, expected->inertia);
 }
 
 class GputextdVectors : public ::testing::Test {
@@ -675,6 +686,38 @@ TEST_P(GputextdSharedVectors, EndTogetherWithinKeysWhenAllAreCancelled) {
     KnnRequest small;
     small.queries = small.items = few_files.files();
     expect_neighbors(small);
+}
+
+class GputextdTwoDevices : public GputextdVectors {
+protected:
+    GputextdTwoDevices() : GputextdVectors(2) {}
+};
+
+/// So many bytes that two devices have them sooner than one.
+TEST_F(GputextdTwoDevices, ClusterByMeansTogether) {
+    const std::size_t n = 500'000, d = 80;
+    std::vector<float> elements(n * d);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        elements[i] = static_cast<float>(i * 7919 % 1009) / 1009;
+    const Vectors items{ElementType::float32, n, d, elements.data(), {}, {}};
+    const FiledVectors files(items);
+    KMeansRequest request;
+    request.items = files.files();
+    request.parameters = {.k = 2, .iterations = 1};
+    Execution execution(2);
+    const auto expected = k_means(request.parameters, items, execution);
+    const auto job = [&]() -> Result<JobReport> {
+        EXPECT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<KMeansAnswer>(*connection_);
+        if (!reply.ok()) return reply.status();
+        expect_same(reply->read(), expected);
+        return reply->summary.report;
+    };
+    gather_devices(*connection_, 2);
+    const auto report = job();
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->device_name, "fake device 0, fake device 1");
+    expect_others_to_stand_in(daemon_, *connection_, 2, job);
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {

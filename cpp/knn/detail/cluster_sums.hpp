@@ -11,7 +11,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/simd.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 #include "cpp/knn/distance.hpp"
 
 namespace gputext {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 
 namespace gputext {
 namespace {

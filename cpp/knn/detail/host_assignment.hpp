@@ -13,7 +13,7 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 #include "cpp/knn/detail/cluster_sums.hpp"
 #include "cpp/knn/detail/distance_filter.hpp"
 #include "cpp/knn/detail/filter_space.hpp"

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <thread>
 
-#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 #include "cpp/knn/detail/cluster_sums.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
+#include "cpp/knn/shared_k_means.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_k_means.hpp"
 #include "tests/support/stops_soon.hpp"
@@ -62,14 +65,13 @@ DoubleRows with_directions(DoubleRows rows) {
 /// as a device does.
 class PlainAssignment : public ClusterAssignment {
 public:
-    PlainAssignment(const KMeansParameters& parameters, const Vectors& items,
-                    const ClusterMeans& means, ItemClusters seen, int calls)
-        : metric_(parameters.metric),
-          items_(items),
-          seen_(seen),
-          sums_(metric_, items, means, parameters.k, parameters.simd),
-          clusters_(seen.clusters.begin(), seen.clusters.end()),
-          distances_(seen.distances.begin(), seen.distances.end()),
+    PlainAssignment(const AssignmentTask& task, int calls)
+        : metric_(task.parameters.metric),
+          items_(task.items),
+          seen_(task.clusters),
+          sums_(metric_, items_, task.means, task.parameters.k, task.parameters.simd),
+          clusters_(seen_.clusters.begin(), seen_.clusters.end()),
+          distances_(seen_.distances.begin(), seen_.distances.end()),
           calls_(calls) {}
 
     std::size_t steps() const override { return 1; }
@@ -125,13 +127,15 @@ private:
 };
 
 Result<KMeans> run_plainly(const KMeansParameters& parameters, const TypedRows& rows, int calls) {
-    const Vectors items = rows.vectors();
-    const MakeAssignment make = [&](double, const ClusterMeans& means, ItemClusters clusters) {
-        return Result<std::unique_ptr<ClusterAssignment>>(
-            std::make_unique<PlainAssignment>(parameters, items, means, clusters, calls));
-    };
+    SharedKMeans shared(parameters, rows.vectors(), 1);
     Execution execution(3);
-    return k_means_by(parameters, items, make, execution);
+    GPUTEXT_TRY(shared.take_part(
+        [calls](const AssignmentTask& task, const UseAssignment& use) {
+            PlainAssignment assignment(task, calls);
+            return use(assignment);
+        },
+        execution));
+    return shared.take_answer();
 }
 
 class KMeansOnEach : public OnEachSimd {
@@ -252,10 +256,12 @@ TEST_P(KMeansOnEach, EqualsThePlainAnswerOnOppositeDirections) {
 }
 
 /// With these seeds a cluster loses its last item in the first step.
+/// Of 9 clusters, begun with seed 159, one loses all items.
+const DoubleRows kPlane = {{7, 9}, {7, 2},  {7, 5}, {3, 6}, {0, 7},  {6, 0},  {8, 8}, {2, 25},
+                           {3, 2}, {9, 36}, {9, 8}, {1, 3}, {49, 2}, {1, 49}, {6, 1}, {3, 6},
+                           {0, 5}, {5, 0},  {6, 4}, {2, 1}, {4, 5},  {8, 25}, {7, 5}, {1, 1}};
+
 TEST_P(KMeansOnEach, EmptyClustersTakeTheFarthestItems) {
-    const DoubleRows plane = {{7, 9}, {7, 2},  {7, 5}, {3, 6}, {0, 7},  {6, 0},  {8, 8}, {2, 25},
-                              {3, 2}, {9, 36}, {9, 8}, {1, 3}, {49, 2}, {1, 49}, {6, 1}, {3, 6},
-                              {0, 5}, {5, 0},  {6, 4}, {2, 1}, {4, 5},  {8, 25}, {7, 5}, {1, 1}};
     const DoubleRows space = {{1, 7, 7},  {36, 2, 8},  {49, 0, 1}, {1, 9, 3},  {7, 6, 36},
                               {4, 0, 5},  {0, 4, 0},   {3, 7, 2},  {5, 2, 16}, {4, 8, 9},
                               {8, 0, 7},  {8, 8, 0},   {8, 0, 0},  {5, 4, 36}, {5, 6, 36},
@@ -272,7 +278,7 @@ TEST_P(KMeansOnEach, EmptyClustersTakeTheFarthestItems) {
         EXPECT_EQ(std::count(next->sizes.begin(), next->sizes.end(), 0u), 0);
         expect_equal(*run_plainly({.k = 9, .seed = seed, .iterations = 2}, items, -1), *next);
     };
-    expect_empty_one(plane, 2, 159);
+    expect_empty_one(kPlane, 2, 159);
     expect_empty_one(space, 3, 296);
 }
 
@@ -316,6 +322,127 @@ TEST(KMeans, ErrorsOfAnAssignmentEndIt) {
         ASSERT_FALSE(answer.ok());
         EXPECT_EQ(answer.status().code(), ErrorCode::device_lost);
     }
+}
+
+/// Threads that take part in one clustering, each with its own kind of assignment.
+class Together {
+public:
+    static constexpr std::size_t kNobody = SIZE_MAX;
+
+    Together(const KMeansParameters& parameters, const TypedRows& rows, std::size_t threads)
+        : shared_(parameters, rows.vectors(), threads), statuses_(threads), had_part_(threads) {}
+
+    /// Runs them all; one of them fails after so many calls of its assignment.
+    void run(std::size_t failing = kNobody, int calls = 0) {
+        std::vector<std::thread> threads;
+        for (std::size_t number = 0; number < statuses_.size(); ++number)
+            threads.emplace_back([=, this] {
+                statuses_[number] = take_part(number, number == failing ? calls : -1);
+            });
+        for (std::thread& thread : threads) thread.join();
+    }
+    Status take_part(std::size_t number, int calls) {
+        Execution execution(2);
+        return shared_.take_part(
+            [&](const AssignmentTask& task, const UseAssignment& use) {
+                had_part_[number] = 1;
+                if (number % 2 == 0 && calls < 0) return with_host_assignment(task, use, execution);
+                PlainAssignment plain(task, calls);
+                return use(plain);
+            },
+            execution);
+    }
+
+    const std::vector<Status>& statuses() const { return statuses_; }
+    /// Threads may come too late to have one.
+    bool all_had_part() const { return std::ranges::count(had_part_, 1) == std::ssize(had_part_); }
+    const KMeans& answer() const { return shared_.answer(); }
+
+private:
+    SharedKMeans shared_;
+    std::vector<Status> statuses_;
+    std::vector<int> had_part_;
+};
+
+/// Calls `run`, which says whether all threads had a part, until they had.
+void expect_together(const std::function<bool()>& run) {
+    bool together = false;
+    for (int tries = 0; tries < 200 && !together && !::testing::Test::HasFatalFailure(); ++tries)
+        together = run();
+    EXPECT_TRUE(together);
+}
+
+TEST(SharedKMeans, GivesTheSameAnswerOnAnyNumberOfThreads) {
+    RandomRows random;
+    for (const Metric metric : {Metric::euclidean, Metric::cosine})
+        for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::clusters})
+            for (const std::size_t threads : {2, 3, 5}) {
+                const TypedRows items(with_directions(random.rows(shape, 900, 5)),
+                                      ElementType::float32, 5);
+                const KMeansParameters parameters{.k = 130, .metric = metric, .iterations = 40};
+                const auto wanted = run(parameters, items);
+                ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+                expect_together([&] {
+                    Together together(parameters, items, threads);
+                    together.run();
+                    for (const Status& status : together.statuses())
+                        EXPECT_TRUE(status.ok()) << status.message();
+                    expect_equal(together.answer(), *wanted);
+                    return together.all_had_part();
+                });
+            }
+}
+
+TEST(SharedKMeans, GivesEmptyClustersTheSameItems) {
+    const TypedRows items(kPlane, ElementType::float32, 2);
+    const KMeansParameters parameters{.k = 9, .seed = 159, .iterations = 5};
+    const auto wanted = run(parameters, items);
+    ASSERT_TRUE(wanted.ok());
+    for (const std::size_t threads : {2, 3, 7})
+        expect_together([&] {
+            Together together(parameters, items, threads);
+            together.run();
+            expect_equal(together.answer(), *wanted);
+            return together.all_had_part();
+        });
+}
+
+TEST(SharedKMeans, ErrorsEndItForAllThreads) {
+    const TypedRows items(DoubleRows(50, DoubleRow(3, 1.0)), ElementType::float32, 3);
+    expect_together([&] {
+        Together together({.k = 2}, items, 2);
+        together.run();
+        EXPECT_TRUE(std::ranges::any_of(together.statuses(), [](const Status& status) {
+            return status.code() == ErrorCode::invalid_argument;
+        }));
+        return together.all_had_part();
+    });
+}
+
+TEST(SharedKMeans, OthersBeginAnewWithoutOneThatFails) {
+    RandomRows random;
+    const TypedRows items(random.rows(Shape::clusters, 300, 4), ElementType::float32, 4);
+    const KMeansParameters parameters{.k = 7, .iterations = 20};
+    const auto wanted = run(parameters, items);
+    ASSERT_TRUE(wanted.ok());
+    for (const std::size_t threads : {1, 2, 3})
+        for (std::size_t failing = 0; failing < threads; ++failing)
+            for (const int calls : {0, 1, 2, 4})
+                expect_together([&] {
+                    Together together(parameters, items, threads);
+                    together.run(failing, calls);
+                    const bool had_part = together.all_had_part();
+                    for (std::size_t i = 0; i < threads; ++i) {
+                        const Status& status = together.statuses()[i];
+                        EXPECT_TRUE(status.ok() ||
+                                    (i == failing && status.code() == ErrorCode::device_lost))
+                            << status.message();
+                    }
+                    // One that had no part does it now.
+                    EXPECT_TRUE(together.take_part(0, -1).ok());
+                    expect_equal(together.answer(), *wanted);
+                    return had_part && !together.statuses()[failing].ok();
+                });
 }
 
 TEST(KMeans, InertiaNeverRises) {

@@ -1,4 +1,4 @@
-#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/cluster_assignment.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,16 +1,16 @@
-// cpp/knn/detail/cluster_assignment.hpp - the part of k-means that looks at all items
+// cpp/knn/cluster_assignment.hpp - the part of k-means that looks at all items
 //
-// k_means_by() of this header takes the decisions of cpp/knn/k_means.hpp: which items are first
-// centroids, what an empty cluster takes, what the means are, when to end. An assignment does what
-// costs time, where the items are: on the host (cpp/knn/detail/host_assignment.hpp), or on a device
-// that keeps them (kernels/knn/k_means.hpp).
+// run_k_means() of cpp/knn/detail/k_means_run.hpp takes the decisions of cpp/knn/k_means.hpp: which
+// items are first centroids, what an empty cluster takes, what the means are, when to end. An
+// assignment does what costs time, where the items are: on the host
+// (cpp/knn/detail/host_assignment.hpp), on a device that keeps them (kernels/knn/k_means.hpp), or
+// on several of these, each with some of the items (cpp/knn/shared_k_means.hpp).
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 
 #include "cpp/base/execution.hpp"
@@ -89,15 +89,20 @@ public:
     virtual std::uint64_t rescored() const = 0;
 };
 
-/// Makes an assignment of items whose largest magnitude of an element is `largest`. What the spans
-/// view lives longer than it does.
-using MakeAssignment = std::function<Result<std::unique_ptr<ClusterAssignment>>(
-    double largest, const ClusterMeans& means, ItemClusters clusters)>;
+/// What an assignment is made of. What is viewed lives longer than the assignment, and so does
+/// this.
+struct AssignmentTask {
+    const KMeansParameters& parameters;
+    Vectors items;   // all that there are, or some
+    double largest;  // magnitude of an element of all that there are
+    const ClusterMeans& means;
+    ItemClusters clusters;
+};
 
-/// The answer of k_means(), with an assignment. Takes 12 bytes an item and 16 bytes an element of
-/// the centroids beside what the assignment does, whatever the parameters' limit is. Errors: those
-/// of k_means(), and the assignment's.
-Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
-                          const MakeAssignment& make, Execution& execution);
+using UseAssignment = std::function<Status(ClusterAssignment& assignment)>;
+
+/// Makes an assignment, and calls `use` with it, on the thread that all of its functions are called
+/// by. Returns what `use` returns, or an error of its own.
+using WithAssignment = std::function<Status(const AssignmentTask& task, const UseAssignment& use)>;
 
 }  // namespace gputext

@@ -183,7 +183,7 @@ void score_mutants(std::size_t count) {
 
     const Clock job;
     const auto found = gpu::sequence_probabilities(
-        model, {begins, tokens}, {stream(), std::size_t{16} << 30}, ring(), every_core());
+        model, {begins, tokens}, {}, {stream(), std::size_t{16} << 30}, ring(), every_core());
     const double job_seconds = job.seconds();
     const Clock cpu;
     const auto here = sequence_probabilities(model, {begins, tokens}, best_simd(), every_core());

@@ -206,11 +206,20 @@ struct WordMoversOnDevice {
     static Function on_host;
 };
 
-/// sequence_probabilities() of cpp/embeddings/sequence_probability.hpp.
-/// For sequences that check_sequences() has accepted.
+/// context_sums() of cpp/embeddings/sequence_probability.hpp.
+struct ContextSumsOnDevice {
+    using Function = Result<std::vector<ContextSum>>(const NextWordModel& model,
+                                                     std::span<const std::uint32_t> contexts,
+                                                     std::uint64_t memory, Execution& execution);
+    static Function on_host;
+};
+
+/// sequence_probabilities() of the same, for sequences that check_sequences() has accepted. Without
+/// sums it finds them itself.
 struct SequenceProbabilityOnDevice {
     using Function = Result<SequenceProbabilities>(const NextWordModel& model,
                                                    const TokenSequences& sequences,
+                                                   std::span<const ContextSum> sums,
                                                    std::uint64_t memory, Execution& execution);
     static Function on_host;
 };

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "cpp/daemon/job_files.hpp"
@@ -10,8 +12,7 @@ namespace gputext {
 namespace {
 
 /// Words that something follows, for which a part goes through the whole vocabulary, that are worth
-/// a device of their own. A part does so for each of its own: words that are in several parts cost
-/// each of them.
+/// a device of their own.
 constexpr std::size_t kLeastPart = 1 << 12;
 
 /// Some of the sequences, as sequences of their own.
@@ -35,13 +36,23 @@ private:
 
 }  // namespace
 
-Result<SequenceProbabilities> SequenceProbabilityOnDevice::on_host(const NextWordModel& model,
-                                                                   const TokenSequences& sequences,
-                                                                   std::uint64_t,
-                                                                   Execution& execution) {
-    return sequence_probabilities(model, sequences, best_simd(), execution);
+Result<std::vector<ContextSum>> ContextSumsOnDevice::on_host(
+    const NextWordModel& model, std::span<const std::uint32_t> contexts, std::uint64_t,
+    Execution& execution) {
+    return context_sums(model, contexts, best_simd(), execution);
 }
 
+Result<SequenceProbabilities> SequenceProbabilityOnDevice::on_host(const NextWordModel& model,
+                                                                   const TokenSequences& sequences,
+                                                                   std::span<const ContextSum> sums,
+                                                                   std::uint64_t,
+                                                                   Execution& execution) {
+    return sums.empty() ? sequence_probabilities(model, sequences, best_simd(), execution)
+                        : sequence_probabilities(model, sequences, sums, best_simd(), execution);
+}
+
+/// On one device all at once. Else a round for the sums, of whose parts each has some of the words
+/// that another one follows, and one for the sequences.
 template <>
 class Job<SubmitSequenceProbability> : public JobOf<SubmitSequenceProbability> {
 public:
@@ -57,17 +68,34 @@ public:
         return check_sequences(sequences_, request_.vectors.rows, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
-        const auto contexts = contexts_of(sequences_, request_.vectors.rows, execution.stop());
+        auto contexts = contexts_of(sequences_, request_.vectors.rows, execution.stop());
         if (!contexts.ok()) return contexts.status();
-        share_out(std::clamp<std::size_t>(contexts->size() / kLeastPart, 1, devices));
+        contexts_ = std::move(*contexts);
+        share_out(std::clamp<std::size_t>(contexts_.size() / kLeastPart, 1, devices));
+        sums_of_parts_.resize(parts_.size());
+        summing_ = parts_.size() > 1;
         return parts_.size();
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
         const NextWordModel model{vectors_.words(), outputs_.words()};
+        if (summing_)
+            return take_answer(
+                device.compute<ContextSumsOnDevice>(model, contexts(part), memory, execution),
+                sums_of_parts_[part]);
         return take_answer(device.compute<SequenceProbabilityOnDevice>(
-                               model, parts_[part].sequences(), memory, execution),
+                               model, parts_[part].sequences(), sums_, memory, execution),
                            answers_[part]);
+    }
+    Result<std::size_t> next_round(Execution&) override {
+        if (!summing_) return 0;
+        summing_ = false;
+        sums_.resize(request_.vectors.rows);
+        for (std::size_t part = 0; part < parts_.size(); ++part) {
+            const auto own = contexts(part);
+            for (std::size_t i = 0; i < own.size(); ++i) sums_[own[i]] = sums_of_parts_[part][i];
+        }
+        return parts_.size();
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);
@@ -82,6 +110,12 @@ public:
     }
 
 private:
+    std::span<const std::uint32_t> contexts(std::size_t part) const {
+        const std::size_t begin = contexts_.size() * part / parts_.size();
+        const std::size_t end = contexts_.size() * (part + 1) / parts_.size();
+        return std::span(contexts_).subspan(begin, end - begin);
+    }
+
     /// By tokens.
     void share_out(std::size_t count) {
         const auto begins = sequences_.begins;
@@ -100,6 +134,10 @@ private:
     MappedMatrix vectors_, outputs_;
     MappedFile begins_, tokens_;
     TokenSequences sequences_;
+    std::vector<std::uint32_t> contexts_;
+    bool summing_ = false;  // in a round of its own
+    std::vector<std::vector<ContextSum>> sums_of_parts_;
+    std::vector<ContextSum> sums_;  // by word, after that round
     std::vector<SequencePart> parts_;
     std::vector<SequenceProbabilities> answers_;  // of each part
 };

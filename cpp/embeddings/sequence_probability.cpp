@@ -56,93 +56,53 @@ SumOfPowers sum_of_powers_by(Simd simd) {
     return sum_of_powers;
 }
 
-// ---- All ----
+// ---- Tokens ----
 
-/// The sum that a context's powers are divided by.
-struct Softmax {
-    float largest = 0;
-    std::uint64_t sum = 0;
-};
-
+/// Looks tokens up.
 class NextWords {
 public:
-    NextWords(const NextWordModel& model, const TokenSequences& sequences, Simd simd,
-              Execution& execution)
+    NextWords(const NextWordModel& model, const TokenSequences& sequences,
+              std::span<const ContextSum> sums, Simd simd, SequenceProbabilities& answer)
         : model_(model),
           sequences_(sequences),
-          execution_(execution),
+          sums_(sums),
           dot_(lane_dot_by(simd)),
-          sum_of_powers_(sum_of_powers_by(simd)) {}
+          answer_(answer) {}
 
-    Result<SequenceProbabilities> probabilities() {
-        GPUTEXT_TRY(sum_contexts());
-        GPUTEXT_TRY(look_up());
-        return std::move(answer_);
-    }
+    Status look_up(Execution& execution);
 
 private:
-    Status sum_contexts();
-    Status look_up();
-    float dot(std::uint32_t context, std::uint32_t next) const {
-        return dot_(model_.vectors.of(context), model_.outputs.of(next), model_.vectors.dimensions);
-    }
     double probability(std::uint32_t context, std::uint32_t next) const {
-        const Softmax& softmax = softmaxes_[context];
-        const float power = kUnit * natural_exp(dot(context, next) - softmax.largest);
-        return double{power} / static_cast<double>(softmax.sum);
+        const float dot =
+            dot_(model_.vectors.of(context), model_.outputs.of(next), model_.vectors.dimensions);
+        const float power = kUnit * natural_exp(dot - sums_[context].largest);
+        return double{power} / static_cast<double>(sums_[context].sum);
     }
     void look_up(std::size_t sequence);
 
     const NextWordModel& model_;
     const TokenSequences& sequences_;
-    Execution& execution_;
+    std::span<const ContextSum> sums_;  // by word
     LaneSum dot_;
-    SumOfPowers sum_of_powers_;
-    std::vector<Softmax> softmaxes_;  // by word
-    SequenceProbabilities answer_;
+    SequenceProbabilities& answer_;
 };
 
-Status NextWords::sum_contexts() {
-    const std::size_t words = model_.vectors.words;
-    const auto contexts = contexts_of(sequences_, words, execution_.stop());
-    if (!contexts.ok()) return contexts.status();
-    if (!stoppable_assign(softmaxes_, words, Softmax{}, execution_.stop()))
-        return Status::cancelled();
-    std::vector<std::vector<float>> dots_of(execution_.threads());
-    execution_.begin_phase("summing over words", contexts->size());
-    return execution_.parallel_for(contexts->size(), [&](std::size_t i, unsigned worker) -> Status {
-        constexpr std::size_t step = std::size_t{1} << 15;
-        std::vector<float>& dots = dots_of[worker];
-        dots.resize(words);
-        const std::uint32_t context = (*contexts)[i];
-        for (std::size_t begin = 0; begin < words; begin += step) {
-            if (execution_.stop_requested()) return Status::cancelled();
-            for (std::size_t next = begin; next < std::min(words, begin + step); ++next)
-                dots[next] = dot(context, static_cast<std::uint32_t>(next));
-        }
-        Softmax& softmax = softmaxes_[context];
-        softmax.largest = *std::max_element(dots.begin(), dots.end());
-        softmax.sum = sum_of_powers_(dots.data(), words, softmax.largest);
-        return {};
-    });
-}
-
-Status NextWords::look_up() {
+Status NextWords::look_up(Execution& execution) {
     constexpr std::size_t tokens_of_step = 4096;
     constexpr float none = std::numeric_limits<float>::quiet_NaN();
-    if (!stoppable_assign(answer_.tokens, sequences_.tokens.size(), none, execution_.stop()) ||
-        !stoppable_assign(answer_.sequences, sequences_.size(), double{none}, execution_.stop()))
+    if (!stoppable_assign(answer_.tokens, sequences_.tokens.size(), none, execution.stop()) ||
+        !stoppable_assign(answer_.sequences, sequences_.size(), double{none}, execution.stop()))
         return Status::cancelled();
     // Sequences whose first tokens are in one step.
     const std::size_t steps = sequences_.tokens.size() / tokens_of_step + 1;
-    execution_.begin_phase("looking up tokens", steps);
-    return execution_.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
+    execution.begin_phase("looking up tokens", steps);
+    return execution.parallel_for(steps, [&](std::size_t step, unsigned) -> Status {
         const auto& begins = sequences_.begins;
         const auto last = begins.end() - 1;
         auto at = std::lower_bound(begins.begin(), last, step * tokens_of_step);
         const auto end = std::lower_bound(at, last, (step + 1) * tokens_of_step);
         for (; at < end; ++at) {
-            if (execution_.stop_requested()) return Status::cancelled();
+            if (execution.stop_requested()) return Status::cancelled();
             look_up(static_cast<std::size_t>(at - begins.begin()));
         }
         return {};
@@ -210,11 +170,56 @@ Result<std::vector<std::uint32_t>> contexts_of(const TokenSequences& sequences, 
     return contexts;
 }
 
+Result<std::vector<ContextSum>> context_sums(const NextWordModel& model,
+                                             std::span<const std::uint32_t> contexts, Simd simd,
+                                             Execution& execution) {
+    GPUTEXT_TRY(check_next_word_model(model, execution));
+    const LaneSum dot = lane_dot_by(simd);
+    const SumOfPowers sum_of_powers = sum_of_powers_by(simd);
+    const std::size_t words = model.vectors.words;
+    std::vector<ContextSum> sums(contexts.size());
+    std::vector<std::vector<float>> dots_of(execution.threads());
+    execution.begin_phase("summing over words", contexts.size());
+    GPUTEXT_TRY(
+        execution.parallel_for(contexts.size(), [&](std::size_t i, unsigned worker) -> Status {
+            constexpr std::size_t step = std::size_t{1} << 15;
+            std::vector<float>& dots = dots_of[worker];
+            dots.resize(words);
+            const float* const context = model.vectors.of(contexts[i]);
+            for (std::size_t begin = 0; begin < words; begin += step) {
+                if (execution.stop_requested()) return Status::cancelled();
+                for (std::size_t next = begin; next < std::min(words, begin + step); ++next)
+                    dots[next] = dot(context, model.outputs.of(static_cast<std::uint32_t>(next)),
+                                     model.vectors.dimensions);
+            }
+            sums[i].largest = *std::max_element(dots.begin(), dots.end());
+            sums[i].sum = sum_of_powers(dots.data(), words, sums[i].largest);
+            return {};
+        }));
+    return sums;
+}
+
+Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
+                                                     const TokenSequences& sequences,
+                                                     std::span<const ContextSum> sums, Simd simd,
+                                                     Execution& execution) {
+    GPUTEXT_TRY(check_next_word_model(model, execution));
+    SequenceProbabilities answer;
+    GPUTEXT_TRY(NextWords(model, sequences, sums, simd, answer).look_up(execution));
+    return answer;
+}
+
 Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences, Simd simd,
                                                      Execution& execution) {
-    GPUTEXT_TRY(check_next_word_model(model, execution));
-    return NextWords(model, sequences, simd, execution).probabilities();
+    const std::size_t words = model.vectors.words;
+    const auto contexts = contexts_of(sequences, words, execution.stop());
+    if (!contexts.ok()) return contexts.status();
+    const auto sums = context_sums(model, *contexts, simd, execution);
+    if (!sums.ok()) return sums.status();
+    std::vector<ContextSum> by_word(words);
+    for (std::size_t i = 0; i < contexts->size(); ++i) by_word[(*contexts)[i]] = (*sums)[i];
+    return sequence_probabilities(model, sequences, by_word, simd, execution);
 }
 
 }  // namespace gputext

@@ -313,13 +313,24 @@ void provide_word_movers(CudaDevice& device) {
 }
 
 void provide_sequence_probability(CudaDevice& device) {
+    device.provide<ContextSumsOnDevice>(
+        [&device](const NextWordModel& model, std::span<const std::uint32_t> contexts,
+                  std::uint64_t memory, Execution& execution) -> Result<std::vector<ContextSum>> {
+            if (model.vectors.dimensions > gpu::kMostNextWordDimensions)
+                return ContextSumsOnDevice::on_host(model, contexts, memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::context_sums(model, contexts, work, device.ring(), execution);
+            });
+        });
     device.provide<SequenceProbabilityOnDevice>(
-        [&device](const NextWordModel& model, const TokenSequences& sequences, std::uint64_t memory,
+        [&device](const NextWordModel& model, const TokenSequences& sequences,
+                  std::span<const ContextSum> sums, std::uint64_t memory,
                   Execution& execution) -> Result<SequenceProbabilities> {
             if (model.vectors.dimensions > gpu::kMostNextWordDimensions)
-                return SequenceProbabilityOnDevice::on_host(model, sequences, memory, execution);
+                return SequenceProbabilityOnDevice::on_host(model, sequences, sums, memory,
+                                                            execution);
             return device.run(memory, [&](const gpu::DeviceWork& work) {
-                return gpu::sequence_probabilities(model, sequences, work, device.ring(),
+                return gpu::sequence_probabilities(model, sequences, sums, work, device.ring(),
                                                    execution);
             });
         });

@@ -1,6 +1,7 @@
 #include "kernels/embeddings/sequence_probability.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cub/block/block_reduce.cuh>
 #include <limits>
 #include <new>
@@ -47,14 +48,17 @@ __global__ void order_rows(const float* rows, const std::uint32_t* numbers, std:
 
 // ---- The product ----
 
-/// Integers in the order of the floats.
-__device__ std::int32_t ordered_bits(float x) {
-    const std::int32_t bits = __float_as_int(x);
+/// A float's bits as an integer in the order of the floats, or such an integer as the bits.
+__host__ __device__ constexpr std::int32_t in_order_of_floats(std::int32_t bits) {
     return bits >= 0 ? bits : bits ^ 0x7fffffff;
 }
 
+__device__ std::int32_t ordered_bits(float x) {
+    return in_order_of_floats(__float_as_int(x));
+}
+
 __device__ float of_ordered_bits(std::int32_t bits) {
-    return __int_as_float(bits >= 0 ? bits : bits ^ 0x7fffffff);
+    return __int_as_float(in_order_of_floats(bits));
 }
 
 using Own = float[kOwn][kOwn];
@@ -372,22 +376,43 @@ private:
     DeviceBuffer<float> token_probabilities_;
 };
 
-Status run(const NextWordModel& model, const TokenSequences& sequences, const DeviceWork& work,
-           UploadRing& ring, Execution& execution, SequenceProbabilities& answer) {
+/// Error where even a model, a context and so many more bytes have no room.
+Status check_memory(const NextWordModel& model, std::uint64_t beside, const DeviceWork& work) {
     const std::size_t words = model.vectors.words;
-    const std::uint64_t fixed = ResidentNextWords::bytes(words, model.vectors.dimensions);
-    const std::uint64_t least =
-        fixed + ResidentNextWords::group_bytes(words) + kTokenBytes + 2 * kSequenceBytes;
-    if (work.bytes < least)
-        return {ErrorCode::out_of_memory,
-                "sequences' probabilities by this model take " + std::to_string(least) +
-                    " bytes of device memory, and " + std::to_string(work.bytes) + " may be taken"};
-    const auto contexts = contexts_of(sequences, words, execution.stop());
-    if (!contexts.ok()) return contexts.status();
-    ResidentNextWords resident;
+    const std::uint64_t least = ResidentNextWords::bytes(words, model.vectors.dimensions) +
+                                ResidentNextWords::group_bytes(words) + beside;
+    if (work.bytes >= least) return {};
+    return {ErrorCode::out_of_memory, "sequences' probabilities by this model take " +
+                                          std::to_string(least) + " bytes of device memory, and " +
+                                          std::to_string(work.bytes) + " may be taken"};
+}
+
+Status load_and_sum(const NextWordModel& model, std::span<const std::uint32_t> contexts,
+                    const DeviceWork& work, UploadRing& ring, Execution& execution,
+                    ResidentNextWords& resident) {
     execution.begin_phase("copying vectors", 0);
     GPUTEXT_TRY(resident.load(model, ring, work.stream, execution));
-    GPUTEXT_TRY(resident.sum(*contexts, work.bytes - fixed, work.stream, execution));
+    const std::uint64_t fixed =
+        ResidentNextWords::bytes(model.vectors.words, model.vectors.dimensions);
+    return resident.sum(contexts, work.bytes - fixed, work.stream, execution);
+}
+
+Status run(const NextWordModel& model, const TokenSequences& sequences,
+           std::span<const ContextSum> sums, const DeviceWork& work, UploadRing& ring,
+           Execution& execution, SequenceProbabilities& answer) {
+    const std::size_t words = model.vectors.words;
+    GPUTEXT_TRY(check_memory(model, kTokenBytes + 2 * kSequenceBytes, work));
+    ResidentNextWords resident;
+    if (sums.empty()) {
+        const auto contexts = contexts_of(sequences, words, execution.stop());
+        if (!contexts.ok()) return contexts.status();
+        GPUTEXT_TRY(load_and_sum(model, *contexts, work, ring, execution, resident));
+    } else {
+        execution.begin_phase("copying vectors", 0);
+        GPUTEXT_TRY(resident.load(model, ring, work.stream, execution));
+        GPUTEXT_TRY(resident.set_sums(sums, work.stream));
+    }
+    const std::uint64_t fixed = ResidentNextWords::bytes(words, model.vectors.dimensions);
     return TokenPass(resident, sequences, work, ring, execution, answer).run(work.bytes - fixed);
 }
 
@@ -472,6 +497,31 @@ Status ResidentNextWords::sum(std::span<const std::uint32_t> contexts, std::uint
     return {};
 }
 
+Status ResidentNextWords::copy_sums(std::span<const std::uint32_t> contexts, UploadRing& ring,
+                                    cudaStream_t stream, Execution& execution,
+                                    std::vector<ContextSum>& sums) const {
+    std::vector<std::int32_t> largest(words_);
+    std::vector<std::uint64_t> by_word(words_);
+    GPUTEXT_TRY(copy_from(std::span(largest), largest_, ring, stream, execution));
+    GPUTEXT_TRY(copy_from(std::span(by_word), sums_, ring, stream, execution));
+    sums.clear();
+    for (const std::uint32_t context : contexts)
+        sums.push_back(
+            {std::bit_cast<float>(in_order_of_floats(largest[context])), by_word[context]});
+    return {};
+}
+
+Status ResidentNextWords::set_sums(std::span<const ContextSum> sums, cudaStream_t stream) {
+    std::vector<std::int32_t> largest;
+    std::vector<std::uint64_t> by_word;
+    for (const ContextSum& sum : sums) {
+        largest.push_back(in_order_of_floats(std::bit_cast<std::int32_t>(sum.largest)));
+        by_word.push_back(sum.sum);
+    }
+    GPUTEXT_TRY(largest_.upload(std::span<const std::int32_t>(largest), stream));
+    return sums_.upload(std::span<const std::uint64_t>(by_word), stream);
+}
+
 Status ResidentNextWords::look_up(const Tokens& tokens, cudaStream_t stream) const {
     if (tokens.sequences == 0) return {};
     const LookUp model{vectors_.data(), outputs_.data(), static_cast<std::uint32_t>(dimensions_),
@@ -489,8 +539,25 @@ Status ResidentNextWords::look_up(const Tokens& tokens, cudaStream_t stream) con
     return launched("looking up tokens");
 }
 
+Result<std::vector<ContextSum>> context_sums(const NextWordModel& model,
+                                             std::span<const std::uint32_t> contexts,
+                                             const DeviceWork& work, UploadRing& ring,
+                                             Execution& execution) {
+    GPUTEXT_TRY(check_next_word_model(model, execution));
+    std::vector<ContextSum> sums;
+    const auto find = [&]() -> Status {
+        GPUTEXT_TRY(check_memory(model, 0, work));
+        ResidentNextWords resident;
+        GPUTEXT_TRY(load_and_sum(model, contexts, work, ring, execution, resident));
+        return resident.copy_sums(contexts, ring, work.stream, execution, sums);
+    };
+    GPUTEXT_TRY(finish_work(find(), work.stream, "summing over words"));
+    return sums;
+}
+
 Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences,
+                                                     std::span<const ContextSum> sums,
                                                      const DeviceWork& work, UploadRing& ring,
                                                      Execution& execution) {
     GPUTEXT_TRY(check_next_word_model(model, execution));
@@ -501,7 +568,7 @@ Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }
-    const Status status = run(model, sequences, work, ring, execution, answer);
+    const Status status = run(model, sequences, sums, work, ring, execution, answer);
     GPUTEXT_TRY(finish_work(status, work.stream, "computing probabilities"));
     return answer;
 }

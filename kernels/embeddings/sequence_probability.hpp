@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "kernels/base/device_buffer.hpp"
@@ -37,6 +38,12 @@ public:
     Status sum(std::span<const std::uint32_t> contexts, std::uint64_t memory, cudaStream_t stream,
                Execution& execution);
 
+    /// After sum(): the sums of these contexts, or some of them.
+    Status copy_sums(std::span<const std::uint32_t> contexts, UploadRing& ring, cudaStream_t stream,
+                     Execution& execution, std::vector<ContextSum>& sums) const;
+    /// In the place of sum(): sums that are known, by word.
+    Status set_sums(std::span<const ContextSum> sums, cudaStream_t stream);
+
     /// Tokens of sequences on the device, as in TokenSequences but that begins count from
     /// `first_token`.
     struct Tokens {
@@ -49,7 +56,7 @@ public:
         float* token_probabilities = nullptr;
         double* probabilities = nullptr;  // of each sequence
     };
-    /// The probabilities, after sum() of all their contexts.
+    /// The probabilities, after sum() of all their contexts, or set_sums().
     Status look_up(const Tokens& tokens, cudaStream_t stream) const;
 
 private:
@@ -63,12 +70,19 @@ private:
     DeviceBuffer<float> ordered_contexts_, dots_;
 };
 
-/// As gputext::sequence_probabilities, on the current device, in `work.bytes` of its memory, where
-/// the model has to fit twice and the longest sequence. O(contexts * words * dimensions), where
-/// a context is a word that another one follows. The ring serves nothing else meanwhile.
+/// As gputext::context_sums, on the current device, in `work.bytes` of its memory, where the model
+/// has to fit twice. O(contexts * words * dimensions). The ring serves nothing else meanwhile.
 /// Errors: the operator's; out_of_memory; device_error.
+Result<std::vector<ContextSum>> context_sums(const NextWordModel& model,
+                                             std::span<const std::uint32_t> contexts,
+                                             const DeviceWork& work, UploadRing& ring,
+                                             Execution& execution);
+
+/// As gputext::sequence_probabilities, likewise, where the longest sequence has to fit, too.
+/// Without sums it finds them itself.
 Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences,
+                                                     std::span<const ContextSum> sums,
                                                      const DeviceWork& work, UploadRing& ring,
                                                      Execution& execution);
 

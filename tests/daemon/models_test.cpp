@@ -89,6 +89,13 @@ protected:
 
     void expect_probabilities(const RandomModel& vectors, const RandomModel& outputs,
                               const PackedSequences& sequences) {
+        const Status status = compare_probabilities(vectors, outputs, sequences);
+        ASSERT_TRUE(status.ok()) << status.message();
+    }
+
+    /// The error of the job, if it has one.
+    Status compare_probabilities(const RandomModel& vectors, const RandomModel& outputs,
+                                 const PackedSequences& sequences) {
         const Filed elements = filed(vectors.view()), more = filed(outputs.view()),
                     tokens(sequences.view().tokens);
         SequenceProbabilityRequest request;
@@ -98,13 +105,14 @@ protected:
         request.sequences = sequences.view();
         request.tokens = tokens.descriptor();
         const auto found = answer<SequenceProbabilityAnswer>(request);
-        ASSERT_TRUE(found.ok()) << found.status().message();
+        if (!found.ok()) return found.status();
         Execution execution(2);
         const auto expected =
             sequence_probabilities(request.model, sequences.view(), best_simd(), execution);
-        ASSERT_TRUE(expected.ok());
-        ASSERT_NO_FATAL_FAILURE(expect_same(found->sequences, expected->sequences));
-        ASSERT_NO_FATAL_FAILURE(expect_same(found->tokens, expected->tokens));
+        if (!expected.ok()) return expected.status();
+        expect_same(found->sequences, expected->sequences);
+        expect_same(found->tokens, expected->tokens);
+        return {};
     }
 
     Folder folder_;
@@ -161,18 +169,33 @@ TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {
             expect_probabilities(vectors, outputs, random_sequences(sequences, 80, 30, 4)));
 }
 
+/// Of as many words as so many devices are worth. Every word is followed by one; one sequence is
+/// far longer than the others.
+PackedSequences sequences_of_many_words(std::uint32_t words) {
+    PackedSequences sequences;
+    sequences.append(std::vector<std::uint32_t>(20000, 7));
+    for (std::uint32_t word = 0; word < words; ++word)
+        sequences.append({word, words - 1 - word, word / 2});
+    sequences.append({});
+    return sequences;
+}
+
 TEST_P(GputextdModels, SharesSequencesOfManyWordsAmongDevices) {
     const std::uint32_t all = static_cast<std::uint32_t>(GetParam()) << 12;
     const RandomModel vectors(all, 2, 1, 0.5f), outputs(all, 2, 2, 0.5f);
-    // Every word is followed by one; one sequence is far longer than the others.
-    PackedSequences sequences;
-    sequences.append(std::vector<std::uint32_t>(20000, 7));
-    for (std::uint32_t word = 0; word < all; ++word)
-        sequences.append({word, all - 1 - word, word / 2});
-    sequences.append({});
     gather_devices(*connection_, GetParam());
-    expect_probabilities(vectors, outputs, sequences);
+    expect_probabilities(vectors, outputs, sequences_of_many_words(all));
     EXPECT_EQ(devices_, GetParam());
+}
+
+TEST_P(GputextdModels, SharesSequencesWithoutADeviceThatFails) {
+    const std::uint32_t all = static_cast<std::uint32_t>(GetParam()) << 12;
+    const RandomModel vectors(all, 2, 1, 0.5f), outputs(all, 2, 2, 0.5f);
+    const PackedSequences sequences = sequences_of_many_words(all);
+    expect_others_to_stand_in(daemon_, *connection_, GetParam(), [&]() -> Result<JobReport> {
+        GPUTEXT_TRY(compare_probabilities(vectors, outputs, sequences));
+        return report_;
+    });
 }
 
 TEST_P(GputextdModels, RefusesWhatIsNone) {

@@ -130,6 +130,34 @@ TEST(SequenceProbability, HasTheBitsOfItsDefinition) {
     EXPECT_EQ(bits(found->sequences[0]), bits(sum / 4));
 }
 
+/// Also of contexts in parts, as several devices find them.
+TEST(SequenceProbability, IsTheSameWithSumsThatAreKnown) {
+    const RandomModel vectors(90, 20, 1, 0.6f), outputs(90, 20, 2, 0.6f);
+    const NextWordModel model{vectors.view(), outputs.view()};
+    const PackedSequences sequences = random_sequences(300, 90, 30, 3);
+    Execution execution(2);
+    const auto wanted = sequence_probabilities(model, sequences.view(), best_simd(), execution);
+    const auto contexts = contexts_of(sequences.view(), 90, execution.stop());
+    ASSERT_TRUE(wanted.ok() && contexts.ok());
+    std::vector<ContextSum> by_word(90);
+    for (const std::size_t part : {0, 1}) {
+        const std::size_t begin = part * 40, end = part == 0 ? 40 : contexts->size();
+        const auto own = std::span(*contexts).subspan(begin, end - begin);
+        const auto sums = context_sums(model, own, best_simd(), execution);
+        ASSERT_TRUE(sums.ok());
+        ASSERT_EQ(sums->size(), own.size());
+        for (std::size_t i = 0; i < own.size(); ++i) by_word[own[i]] = (*sums)[i];
+    }
+    const auto found =
+        sequence_probabilities(model, sequences.view(), by_word, best_simd(), execution);
+    ASSERT_TRUE(found.ok());
+    ASSERT_EQ(found->tokens.size(), wanted->tokens.size());
+    for (std::size_t i = 0; i < wanted->tokens.size(); ++i)
+        ASSERT_EQ(bits(found->tokens[i]), bits(wanted->tokens[i]));
+    for (std::size_t s = 0; s < wanted->sequences.size(); ++s)
+        ASSERT_EQ(bits(found->sequences[s]), bits(wanted->sequences[s]));
+}
+
 TEST(SequenceProbability, IsOneInAVocabularyOfOneWord) {
     const RandomModel vectors(1, 3, 6);
     PackedSequences sequences;

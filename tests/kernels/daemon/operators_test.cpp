@@ -22,7 +22,7 @@ using Operators =
                      HnswLinksOnDevice, HnswLinksBackOnDevice, HnswLayerOnDevice,
                      WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
                      CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
-                     SequenceProbabilityOnDevice>;
+                     ContextSumsOnDevice, SequenceProbabilityOnDevice>;
 TYPED_TEST_SUITE(KernelsOf, Operators);
 
 TYPED_TEST(KernelsOf, TheOperatorAreProvided) {

@@ -60,14 +60,32 @@ protected:
         const auto wanted = sequence_probabilities(model, sequences, best_simd(), execution);
         ASSERT_TRUE(wanted.ok()) << wanted.status().message();
         Execution again(8);
-        const auto found = gpu::sequence_probabilities(model, sequences, work, ring(), again);
-        ASSERT_TRUE(found.ok()) << found.status().message();
-        ASSERT_EQ(found->tokens.size(), wanted->tokens.size());
-        for (std::size_t i = 0; i < wanted->tokens.size(); ++i)
-            ASSERT_TRUE(same_bits(found->tokens[i], wanted->tokens[i]))
-                << "token " << i << ": " << found->tokens[i] << ", not " << wanted->tokens[i];
-        for (std::size_t i = 0; i < wanted->sequences.size(); ++i)
-            ASSERT_TRUE(same_bits(found->sequences[i], wanted->sequences[i])) << "sequence " << i;
+        const auto expect_wanted = [&](std::span<const ContextSum> sums) {
+            const auto found =
+                gpu::sequence_probabilities(model, sequences, sums, work, ring(), again);
+            ASSERT_TRUE(found.ok()) << found.status().message();
+            ASSERT_EQ(found->tokens.size(), wanted->tokens.size());
+            for (std::size_t i = 0; i < wanted->tokens.size(); ++i)
+                ASSERT_TRUE(same_bits(found->tokens[i], wanted->tokens[i]))
+                    << "token " << i << ": " << found->tokens[i] << ", not " << wanted->tokens[i];
+            for (std::size_t i = 0; i < wanted->sequences.size(); ++i)
+                ASSERT_TRUE(same_bits(found->sequences[i], wanted->sequences[i]))
+                    << "sequence " << i;
+        };
+        ASSERT_NO_FATAL_FAILURE(expect_wanted({}));
+
+        const auto contexts = contexts_of(sequences, model.vectors.words, again.stop());
+        ASSERT_TRUE(contexts.ok());
+        const auto sums = gpu::context_sums(model, *contexts, work, ring(), again);
+        const auto wanted_sums = context_sums(model, *contexts, best_simd(), again);
+        ASSERT_TRUE(sums.ok() && wanted_sums.ok()) << sums.status().message();
+        std::vector<ContextSum> by_word(model.vectors.words);
+        for (std::size_t i = 0; i < contexts->size(); ++i) {
+            ASSERT_EQ((*sums)[i].largest, (*wanted_sums)[i].largest);
+            ASSERT_EQ((*sums)[i].sum, (*wanted_sums)[i].sum);
+            by_word[(*contexts)[i]] = (*sums)[i];
+        }
+        expect_wanted(by_word);
     }
 
     gpu::DeviceWork work{nullptr, std::size_t{4} << 30};
@@ -193,8 +211,8 @@ TEST_F(ModelsOnDevice, KnowSequencesInParts) {
     ASSERT_NO_FATAL_FAILURE(expect_same({vectors.view(), outputs.view()}, sequences.view()));
     work.bytes -= 10'000;
     Execution execution(2);
-    EXPECT_EQ(gpu::sequence_probabilities({vectors.view(), outputs.view()}, sequences.view(), work,
-                                          ring(), execution)
+    EXPECT_EQ(gpu::sequence_probabilities({vectors.view(), outputs.view()}, sequences.view(), {},
+                                          work, ring(), execution)
                   .status()
                   .code(),
               ErrorCode::out_of_memory);

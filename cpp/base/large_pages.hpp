@@ -38,6 +38,14 @@ bool assign_pages(std::vector<T>& elements, std::size_t size, const T& value, St
     return stoppable_assign(elements, size, value, stop);
 }
 
+/// resize() of an empty vector, into large pages.
+template <class T>
+void resize_pages(std::vector<T>& elements, std::size_t size) {
+    elements.reserve(size);
+    prefer_large_pages(elements.data(), size);
+    elements.resize(size);
+}
+
 /// Elements in large pages that nobody has written yet. Throws std::bad_alloc.
 template <class T>
 std::unique_ptr<T[]> unwritten_pages(std::size_t size) {

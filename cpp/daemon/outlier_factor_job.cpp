@@ -1,9 +1,6 @@
-#include <vector>
-
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/shared_knn.hpp"
-#include "cpp/knn/neighbors.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 
 namespace gputext {
@@ -31,11 +28,7 @@ public:
     }
     Status merge(Execution& execution) override {
         GPUTEXT_TRY(shared_.merge(execution));
-        Neighbors joined;
-        const auto answers = shared_.answers();
-        if (answers.size() > 1) GPUTEXT_TRY(join_neighbors(answers, execution, joined));
-        return take_answer(search_.factors(answers.size() > 1 ? joined : answers[0], execution),
-                           scores_);
+        return take_answer(search_.factors(shared_.answers(), execution), scores_);
     }
 
 private:

@@ -15,6 +15,9 @@
 namespace gputext {
 namespace {
 
+/// Rows whose classes are worth a thread of their own.
+constexpr std::size_t kLeastRowsOfPart = std::size_t{1} << 14;
+
 /// A row's bytes: of its elements and, when sparse, of their columns.
 struct RowBytes {
     std::span<const std::byte> elements, columns;
@@ -143,21 +146,41 @@ Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
 Status DistinctRows::number(std::span<const std::uint64_t> hashes, const Vectors* compared,
                             Execution& execution) {
     const std::size_t rows = hashes.size();
-    HashTable<NumberSlot> classes(rows);
-    class_.resize(rows);
-    firsts_.clear();
-    for (std::size_t row = 0; row < rows; ++row) {
-        if (row % (kLookEvery / 256) == 0 && execution.stop_requested()) return Status::cancelled();
-        NumberSlot& its_class = classes.find(hashes[row], [&](NumberSlot other) {
-            const std::size_t first = firsts_[other.number];
-            return hashes[first] == hashes[row] &&
-                   (compared == nullptr || equal_rows(*compared, first, row));
+    const std::size_t parts =
+        std::clamp<std::size_t>(rows / kLeastRowsOfPart, 1, execution.threads());
+    class_.resize(rows);  // the first row of the class, at first
+    Execution uncounted(execution.threads(), execution);
+    // Each part is of some hashes. It looks at all of them, which is soon done.
+    const auto find_firsts = [&](std::size_t part, unsigned) -> Status {
+        const auto for_each_own = [&](const auto& visit) -> Status {
+            for (std::size_t row = 0; row < rows; ++row) {
+                if (row % (kLookEvery / 256) == 0 && execution.stop_requested())
+                    return Status::cancelled();
+                if ((hashes[row] >> 32) * parts >> 32 == part) visit(row);
+            }
+            return {};
+        };
+        std::size_t count = 0;
+        GPUTEXT_TRY(for_each_own([&](std::size_t) { ++count; }));
+        HashTable<NumberSlot> firsts(count);
+        return for_each_own([&](std::size_t row) {
+            NumberSlot& first = firsts.find(hashes[row], [&](NumberSlot other) {
+                return hashes[other.number] == hashes[row] &&
+                       (compared == nullptr || equal_rows(*compared, other.number, row));
+            });
+            if (first.free()) first.number = static_cast<std::uint32_t>(row);
+            class_[row] = first.number;
         });
-        if (its_class.free()) {
-            its_class.number = static_cast<std::uint32_t>(firsts_.size());
-            firsts_.push_back(static_cast<std::uint32_t>(row));
+    };
+    GPUTEXT_TRY(uncounted.parallel_for(parts, find_firsts));
+    firsts_.clear();
+    for (std::uint32_t row = 0; row < rows; ++row) {
+        if (class_[row] == row) {
+            class_[row] = static_cast<std::uint32_t>(firsts_.size());
+            firsts_.push_back(row);
+        } else {
+            class_[row] = class_[class_[row]];
         }
-        class_[row] = its_class.number;
     }
     return {};
 }

@@ -33,7 +33,7 @@ std::uint64_t hash_of_row(std::span<const std::byte> elements,
 /// Classes of rows that are equal byte for byte, numbered in the order of their first members.
 class DistinctRows {
 public:
-    /// O(elements) time, 12 bytes a row. Error: cancelled.
+    /// O(elements) time, on the execution's threads; 12 bytes a row. Error: cancelled.
     Status set(const Vectors& vectors, Execution& execution);
     /// The same, where the hash_of_row() of each is known: O(rows) time, and of the elements of rows
     /// that are equal to one before them.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {
@@ -65,8 +66,8 @@ Status merge_neighbors(std::span<const Neighbors> parts,
     for (std::size_t query = 0; query < queries; ++query)
         answer.begins.push_back(answer.begins.back() +
                                 std::min<std::uint64_t>(k, found_for(parts, query)));
-    answer.items.resize(answer.begins.back());
-    answer.distances.resize(answer.begins.back());
+    resize_pages(answer.items, answer.begins.back());
+    resize_pages(answer.distances, answer.begins.back());
     std::vector<std::uint64_t> next(parts.size() * execution.threads());
     return execution.parallel_for(steps, [&](std::size_t step, unsigned worker) -> Status {
         const auto own = std::span(next).subspan(worker * parts.size(), parts.size());
@@ -74,36 +75,6 @@ Status merge_neighbors(std::span<const Neighbors> parts,
         for (std::size_t query = step * kQueriesOfStep; query < end; ++query)
             GPUTEXT_TRY(merge_query(parts, first_items, query, own, execution, answer));
         return {};
-    });
-}
-
-Status join_neighbors(std::span<const Neighbors> parts, Execution& execution,
-                       Neighbors& answer) {
-    answer = empty_answer(parts);
-    std::vector<std::uint64_t> firsts;
-    for (const Neighbors& part : parts) {
-        const std::uint64_t first = answer.begins.back();
-        firsts.push_back(first);
-        for (std::size_t i = 1; i < part.begins.size(); ++i)
-            answer.begins.push_back(first + part.begins[i]);
-    }
-    answer.items.resize(answer.begins.back());
-    answer.distances.resize(answer.begins.back());
-    const std::uint64_t all = answer.begins.back();
-    const std::size_t steps = (all + kMergedAtOnce - 1) / kMergedAtOnce;
-    execution.begin_phase("joining neighbors", steps);
-    return execution.parallel_for(steps, [&](std::size_t step, unsigned) {
-        const std::uint64_t end = std::min(all, (step + 1) * kMergedAtOnce);
-        auto part = std::upper_bound(firsts.begin(), firsts.end(), step * kMergedAtOnce) - 1;
-        for (std::uint64_t at = step * kMergedAtOnce; at < end; ++part) {
-            const Neighbors& from = parts[static_cast<std::size_t>(part - firsts.begin())];
-            const std::uint64_t begin = at - *part;
-            const std::uint64_t count = std::min(end - at, from.items.size() - begin);
-            std::copy_n(from.items.begin() + begin, count, answer.items.begin() + at);
-            std::copy_n(from.distances.begin() + begin, count, answer.distances.begin() + at);
-            at += count;
-        }
-        return Status();
     });
 }
 

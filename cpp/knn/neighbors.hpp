@@ -68,10 +68,6 @@ Status merge_neighbors(std::span<const Neighbors> parts,
                         std::span<const std::uint32_t> first_items, std::size_t k,
                         Execution& execution, Neighbors& answer);
 
-/// Puts the neighbors that each part found for its own queries one behind the other; its counts
-/// are the parts' sums. O(neighbors) time, on the execution's threads. Error: cancelled.
-Status join_neighbors(std::span<const Neighbors> parts, Execution& execution, Neighbors& answer);
-
 // ---- One answer from neighbors that were found for some queries at a time ----
 
 /// Answers for lists of queries. A query is in one list at most; one that is in none has no

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/memory_budget.hpp"
 
 namespace gputext {
@@ -19,6 +20,43 @@ struct NearClass {
     std::uint32_t item_class;
     std::uint32_t count;
     double distance;
+};
+
+/// The neighbors of all classes, in answers for consecutive ones.
+class FoundNeighbors {
+public:
+    explicit FoundNeighbors(std::span<const Neighbors> answers) : answers_(answers) {
+        for (const Neighbors& answer : answers) {
+            first_classes_.push_back(classes_);
+            first_neighbors_.push_back(size_);
+            classes_ += answer.begins.size() - 1;
+            size_ += answer.items.size();
+        }
+    }
+
+    std::uint64_t size() const { return size_; }
+
+    struct OfClass {
+        std::uint64_t begin;  // how many neighbors the classes before it have
+        std::span<const std::uint32_t> items;
+        std::span<const double> distances;
+    };
+    OfClass of(std::size_t c) const {
+        const auto after = std::upper_bound(first_classes_.begin(), first_classes_.end(), c);
+        const auto number = static_cast<std::size_t>(after - first_classes_.begin()) - 1;
+        const Neighbors& answer = answers_[number];
+        const std::size_t own = c - first_classes_[number];
+        const std::uint64_t begin = answer.begins[own], count = answer.begins[own + 1] - begin;
+        return {first_neighbors_[number] + begin, std::span(answer.items).subspan(begin, count),
+                std::span(answer.distances).subspan(begin, count)};
+    }
+
+private:
+    std::span<const Neighbors> answers_;
+    std::vector<std::size_t> first_classes_;  // by answer
+    std::vector<std::uint64_t> first_neighbors_;
+    std::size_t classes_ = 0;
+    std::uint64_t size_ = 0;
 };
 
 /// Calls body(class) for all classes, many of them a step.
@@ -38,15 +76,14 @@ Status for_each_class(std::size_t classes, const char* phase, Execution& executi
 class Factors {
 public:
     Factors(const OutlierParameters& parameters, const Vectors& items, const DistinctRows& distinct,
-            const Neighbors& of_distinct)
+            const FoundNeighbors& of_distinct)
         : k_(parameters.k),
           all_ties_(parameters.ties == TieRule::breunig),
           zero_rows_left_out_(parameters.metric == Metric::cosine),
           items_(items),
           distinct_(distinct),
           found_(of_distinct),
-          near_(std::make_unique_for_overwrite<NearClass[]>(of_distinct.items.size() +
-                                                            distinct.size())),
+          near_(unwritten_pages<NearClass>(of_distinct.size() + distinct.size())),
           near_sizes_(distinct.size()),
           k_distance_(distinct.size(), kNone),
           density_(distinct.size(), kNone) {}
@@ -69,12 +106,13 @@ public:
 private:
     /// The neighbors that were collected for a class.
     std::span<const NearClass> near(std::size_t c) const {
-        return {near_.get() + found_.begins[c] + c, near_sizes_[c]};
+        return {near_.get() + found_.of(c).begin + c, near_sizes_[c]};
     }
 
     /// Fills near(c) and k_distance_: the other members of the class, then those of others.
     void collect(std::size_t c) {
-        NearClass* const near = near_.get() + found_.begins[c] + c;
+        const auto [first, items, distances] = found_.of(c);
+        NearClass* const near = near_.get() + first + c;
         std::size_t count = 0;
         const auto add = [&](std::uint32_t item_class, std::size_t members, double distance) {
             if (members == 0) return;
@@ -82,24 +120,21 @@ private:
             if (count < k_) k_distance_[c] = distance;
             count += members;
         };
-        const auto begin = found_.begins[c], end = found_.begins[c + 1];
         const std::size_t others = distinct_.members(c).size() - 1;
-        if (zero_rows_left_out_ && begin == end && zero_row(items_, distinct_.firsts()[c])) return;
+        if (zero_rows_left_out_ && items.empty() && zero_row(items_, distinct_.firsts()[c])) return;
         add(static_cast<std::uint32_t>(c), all_ties_ ? others : std::min(others, k_), 0);
-        for (auto i = begin; i < end;) {
-            if (count >= k_ && !(all_ties_ && found_.distances[i] == k_distance_[c])) break;
-            auto group_end = i;
-            while (group_end < end && found_.distances[group_end] == found_.distances[i])
-                ++group_end;
-            const auto group = std::span(found_.items).subspan(i, group_end - i);
+        for (std::size_t i = 0; i < items.size();) {
+            if (count >= k_ && !(all_ties_ && distances[i] == k_distance_[c])) break;
+            std::size_t group_end = i;
+            while (group_end < items.size() && distances[group_end] == distances[i]) ++group_end;
+            const auto group = items.subspan(i, group_end - i);
             const std::size_t most = all_ties_ ? SIZE_MAX : k_ - count;
             // Nearly all groups have one member, and then no memory is needed.
             if (group.size() == 1) {
-                add(group[0], std::min(distinct_.members(group[0]).size(), most),
-                    found_.distances[i]);
+                add(group[0], std::min(distinct_.members(group[0]).size(), most), distances[i]);
             } else {
                 for (const auto& [item_class, members] : members_of(group, most))
-                    add(item_class, members, found_.distances[i]);
+                    add(item_class, members, distances[i]);
             }
             i = group_end;
         }
@@ -155,7 +190,7 @@ private:
     bool zero_rows_left_out_;
     const Vectors& items_;
     const DistinctRows& distinct_;
-    const Neighbors& found_;
+    const FoundNeighbors& found_;
     std::unique_ptr<NearClass[]> near_;  // of a class no more than were found for it, and itself
     std::vector<std::uint32_t> near_sizes_;
     std::vector<double> k_distance_, density_;
@@ -203,11 +238,12 @@ KnnParameters OutlierSearch::parameters() const {
     return knn;
 }
 
-Result<std::vector<double>> OutlierSearch::factors(const Neighbors& of_rows,
+Result<std::vector<double>> OutlierSearch::factors(std::span<const Neighbors> of_rows,
                                                    Execution& execution) const {
-    GPUTEXT_TRY(check_memory(parameters_, of_rows.items.size()));
+    const FoundNeighbors found(of_rows);
+    GPUTEXT_TRY(check_memory(parameters_, found.size()));
     std::vector<double> factors;
-    GPUTEXT_TRY(Factors(parameters_, items_, distinct_, of_rows).run(execution, factors));
+    GPUTEXT_TRY(Factors(parameters_, items_, distinct_, found).run(execution, factors));
     return factors;
 }
 
@@ -218,7 +254,7 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
     const auto neighbors =
         knn(search.parameters(), search.rows(), search.rows(), search.keys(), execution);
     if (!neighbors.ok()) return neighbors.status();
-    return search.factors(*neighbors, execution);
+    return search.factors({&*neighbors, 1}, execution);
 }
 
 }  // namespace gputext

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
@@ -67,9 +68,10 @@ public:
     const Vectors& rows() const { return rows_.vectors(); }
     RowKeys keys() const { return {own_, own_}; }
 
-    /// A factor for each item, from the neighbors of all rows. O(neighbors). Errors: cancelled;
-    /// memory_limit.
-    Result<std::vector<double>> factors(const Neighbors& of_rows, Execution& execution) const;
+    /// A factor for each item, from the neighbors of all rows: one answer, or several for
+    /// consecutive rows. O(neighbors). Errors: cancelled; memory_limit.
+    Result<std::vector<double>> factors(std::span<const Neighbors> of_rows,
+                                        Execution& execution) const;
 
 private:
     OutlierParameters parameters_;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/knn/knn.hpp"
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
@@ -258,8 +259,8 @@ Status NeighborLists::download(std::uint32_t queries, MemoryBudget& budget,
     const std::size_t total = begins.back();
     GPUTEXT_TRY(budget.take(total * kBytesOfNeighbor, "the neighbors"));
     try {
-        items.resize(total);
-        distances.resize(total);
+        resize_pages(items, total);
+        resize_pages(distances, total);
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }

@@ -62,6 +62,19 @@ TEST(DistinctRows, AreThoseOfAPlainComparison) {
                 }
 }
 
+TEST(DistinctRows, AreThoseOfAPlainComparisonInManyParts) {
+    RandomRows random;
+    for (const Shape shape : {Shape::gaussian, Shape::grid}) {
+        const TypedRows rows(random.rows(shape, 120'000, 2), ElementType::float32, 2);
+        for (const unsigned threads : {1, 2, 5}) {
+            Execution execution(threads);
+            DistinctRows distinct;
+            ASSERT_TRUE(distinct.set(rows.vectors(), execution).ok());
+            ASSERT_NO_FATAL_FAILURE(expect_classes(distinct, rows.rows()));
+        }
+    }
+}
+
 TEST(DistinctRows, AreComparedAndNotOnlyHashed) {
     // The hash's first word takes in words 0 and 4 of a row: what one does to it the other undoes.
     const auto hashed = [](std::uint64_t word) {

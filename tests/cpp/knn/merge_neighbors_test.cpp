@@ -14,7 +14,7 @@ using testing::RandomStrings;
 
 /// The k nearest of items [begin, end) for each query, of few distances, so that many are equal.
 Neighbors nearest(const std::vector<std::vector<double>>& distances, std::size_t begin,
-                   std::size_t end, std::size_t k) {
+                  std::size_t end, std::size_t k) {
     Neighbors answer;
     answer.begins.push_back(0);
     answer.rescored = end - begin;
@@ -117,38 +117,6 @@ TEST(MergeAdded, CanBeStopped) {
     const std::vector<std::uint32_t> before{0, 0, 0};
     const Stop stop{[](void*) { return true; }, nullptr};
     EXPECT_EQ(merge_added(added, before, 3, 3, stop, merged).code(), ErrorCode::cancelled);
-}
-
-TEST(JoinNeighbors, ArePutOneBehindTheOther) {
-    RandomStrings random;
-    Execution execution(2);
-    for (int round = 0; round < 200; ++round) {
-        std::vector<Neighbors> parts;
-        Neighbors wanted;
-        wanted.begins.push_back(0);
-        for (std::size_t part = 1 + random.below(5); part > 0; --part) {
-            // Some are of several steps.
-            const std::size_t n = random.below(50) == 0 ? 70000 : random.below(10);
-            std::vector<std::vector<double>> distances(random.below(4), std::vector<double>(n));
-            for (auto& row : distances)
-                for (double& distance : row) distance = static_cast<double>(random.below(6));
-            parts.push_back(nearest(distances, 0, n, n));
-            const Neighbors& own = parts.back();
-            const std::uint64_t first = wanted.begins.back();
-            for (std::size_t i = 1; i < own.begins.size(); ++i)
-                wanted.begins.push_back(first + own.begins[i]);
-            wanted.items.insert(wanted.items.end(), own.items.begin(), own.items.end());
-            wanted.distances.insert(wanted.distances.end(), own.distances.begin(),
-                                    own.distances.end());
-            wanted.rescored += own.rescored;
-        }
-        Neighbors joined;
-        ASSERT_TRUE(join_neighbors(parts, execution, joined).ok());
-        ASSERT_EQ(joined.begins, wanted.begins);
-        ASSERT_EQ(joined.items, wanted.items);
-        ASSERT_EQ(joined.distances, wanted.distances);
-        ASSERT_EQ(joined.rescored, wanted.rescored);
-    }
 }
 
 }  // namespace

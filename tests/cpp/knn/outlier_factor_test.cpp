@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "cpp/knn/cosine_similarity.hpp"
 #include "tests/support/plain_knn.hpp"
@@ -170,6 +172,35 @@ TEST(OutlierFactors, OfRowsWithoutNeighborsAreNone) {
     const auto factors = run({2, Metric::cosine}, zeros);
     EXPECT_TRUE(std::isnan(factors[0]) && std::isnan(factors[1]));
     EXPECT_TRUE(std::isfinite(factors[2]));
+}
+
+/// As several devices answer.
+TEST(OutlierFactors, AreThoseOfAnswersForConsecutiveRows) {
+    RandomRows random;
+    const TypedRows rows(random.rows(Shape::copies, 300, 2), ElementType::float32, 2);
+    Execution execution(2);
+    for (const TieRule ties : {TieRule::sklearn, TieRule::breunig}) {
+        const OutlierParameters parameters{.k = 5, .ties = ties};
+        OutlierSearch search;
+        ASSERT_TRUE(search.set(parameters, rows.vectors(), execution).ok());
+        const std::size_t all = search.rows().rows;
+        std::vector<Neighbors> answers;
+        for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, all / 3},
+                                         {all / 3, all / 2},
+                                         {all / 2, all}}) {
+            const RowRange queries(search.rows(), begin, end);
+            const RowKeys keys{search.keys().queries.subspan(begin, end - begin),
+                               search.keys().items};
+            auto found =
+                knn(search.parameters(), queries.vectors(), search.rows(), keys, execution);
+            ASSERT_TRUE(found.ok()) << found.status().message();
+            answers.push_back(std::move(*found));
+        }
+        const auto factors = search.factors(answers, execution);
+        const auto wanted = local_outlier_factors(parameters, rows.vectors(), execution);
+        ASSERT_TRUE(factors.ok() && wanted.ok());
+        EXPECT_EQ(*factors, *wanted);
+    }
 }
 
 /// The neighbors' memory is known before they are searched, and is no more than that.

@@ -2,44 +2,84 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
+
+#include "cpp/base/large_pages.hpp"
+#include "cpp/base/stoppable.hpp"
 
 namespace gputext {
 namespace {
 
-/// Triples or rows that are looked at between two looks at a stop request.
+/// Triples or words that are looked at between two looks at a stop request.
 constexpr std::size_t kTask = std::size_t{1} << 16;
-constexpr std::size_t kTaskRows = 256;
+constexpr std::size_t kTaskWords = 256;
+constexpr std::size_t kMostBuckets = 2048;
 
 struct Entry {
     std::uint64_t count;
-    std::uint32_t column;
+    std::uint32_t word, column;
 };
 
+/// Calls body(triple, chunk) for all triples, whose consecutive chunks threads share.
+template <class Body>
+Status for_each_triple(std::span<const CountedTriple> triples, std::size_t chunks,
+                       Execution& execution, const Body& body) {
+    return execution.parallel_for(chunks, [&](std::size_t chunk, unsigned) -> Status {
+        const std::size_t begin = triples.size() * chunk / chunks;
+        const std::size_t end = triples.size() * (chunk + 1) / chunks;
+        for (std::size_t i = begin; i < end; ++i) {
+            if (i % kTask == 0 && execution.stop_requested()) return Status::cancelled();
+            GPUTEXT_TRY(body(triples[i], chunk));
+        }
+        return {};
+    });
+}
+
+std::size_t chunks_of(std::span<const CountedTriple> triples, const Execution& execution) {
+    return std::clamp<std::size_t>(triples.size() / kTask, 1, 4 * execution.threads());
+}
+
+/// Words are shared out to buckets one by one, as the first ones often have the most triples.
 class Collector {
 public:
     Collector(const CooccurrenceShape& shape, std::span<const CountedTriple> triples,
               Execution& execution)
-        : shape_(shape), triples_(triples), execution_(execution) {
+        : shape_(shape),
+          triples_(triples),
+          execution_(execution),
+          chunks_(chunks_of(triples, execution)),
+          buckets_(std::clamp<std::size_t>(shape.words, 1, kMostBuckets)) {
         counts_.shape = shape;
     }
 
     Status number(std::span<const std::uint32_t> order);
-    /// Triples by their words, in the order in which they came.
+    /// Triples by the buckets of their words.
     Status group();
     /// The triples of each word by their columns, equal ones added up.
     Status add_up();
     Status pack(Cooccurrences& counts);
 
 private:
+    std::size_t bucket_of(std::uint32_t word) const { return word % buckets_; }
+    /// The place of a chunk's first entry in a bucket, of which it has so many while they are
+    /// counted.
+    std::uint64_t& place(std::size_t bucket, std::size_t chunk) {
+        return places_[chunk * buckets_ + bucket];
+    }
+    Status add_up(std::uint64_t begin, std::uint64_t end);
+
     CooccurrenceShape shape_;
     std::span<const CountedTriple> triples_;
     Execution& execution_;
+    std::size_t chunks_, buckets_;
     std::vector<std::uint32_t> numbers_;  // new ones, by the old
-    std::vector<std::uint64_t> begins_;   // of each word's entries
-    std::vector<std::uint64_t> sizes_;    // how many are left of them
-    std::vector<Entry> entries_;
+    std::vector<std::uint64_t> places_;
+    std::vector<std::uint64_t> begins_;  // of each word's entries
+    std::vector<std::uint64_t> sizes_;   // how many are left of them
+    std::unique_ptr<Entry[]> entries_;
     Cooccurrences counts_;
 };
 
@@ -52,75 +92,87 @@ Status Collector::number(std::span<const std::uint32_t> order) {
         if (order[i] >= order.size() || numbers_[order[i]] != kNone) return broken;
         numbers_[order[i]] = i;
     }
-    for (std::size_t i = 0; i < triples_.size(); ++i) {
-        if (i % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
-        if (triples_[i].word >= shape_.words || triples_[i].neighbor >= shape_.words)
-            return {ErrorCode::invalid_argument, "a count is of a word that there is not"};
-    }
     return {};
 }
 
 Status Collector::group() {
-    begins_.assign(std::size_t{shape_.words} + 1, 0);
-    for (std::size_t i = 0; i < triples_.size(); ++i) {
-        if (i % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
-        ++begins_[numbers_[triples_[i].word] + 1];
-    }
-    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    std::vector<std::uint64_t> next(begins_.begin(), begins_.end() - 1);
-    entries_.resize(triples_.size());
-    for (std::size_t i = 0; i < triples_.size(); ++i) {
-        if (i % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
-        const CountedTriple& triple = triples_[i];
+    execution_.begin_phase("sorting counts", 2 * chunks_);
+    places_.assign(buckets_ * chunks_, 0);
+    const auto count = [&](const CountedTriple& triple, std::size_t chunk) -> Status {
+        if (triple.word >= shape_.words || triple.neighbor >= shape_.words)
+            return {ErrorCode::invalid_argument, "a count is of a word that there is not"};
+        ++place(bucket_of(numbers_[triple.word]), chunk);
+        return {};
+    };
+    GPUTEXT_TRY(for_each_triple(triples_, chunks_, execution_, count));
+    std::uint64_t all = 0;
+    for (std::size_t bucket = 0; bucket < buckets_; ++bucket)
+        for (std::size_t chunk = 0; chunk < chunks_; ++chunk)
+            all += std::exchange(place(bucket, chunk), all);
+    entries_ = unwritten_pages<Entry>(triples_.size());
+    const auto put = [&](const CountedTriple& triple, std::size_t chunk) -> Status {
+        const std::uint32_t word = numbers_[triple.word];
         const std::uint64_t relation = shape_.relation_of(triple.offset);
-        entries_[next[numbers_[triple.word]]++] = {
-            triple.count,
+        entries_[place(bucket_of(word), chunk)++] = {
+            triple.count, word,
             static_cast<std::uint32_t>(relation * shape_.words + numbers_[triple.neighbor])};
+        return {};
+    };
+    return for_each_triple(triples_, chunks_, execution_, put);
+}
+
+Status Collector::add_up() {
+    begins_.assign(shape_.words, 0);
+    sizes_.assign(shape_.words, 0);
+    execution_.begin_phase("adding up counts", buckets_);
+    return execution_.parallel_for(buckets_, [&](std::size_t bucket, unsigned) {
+        // Each place has become the end of a chunk's entries.
+        return add_up(bucket == 0 ? 0 : place(bucket - 1, chunks_ - 1), place(bucket, chunks_ - 1));
+    });
+}
+
+Status Collector::add_up(std::uint64_t begin, std::uint64_t end) {
+    const auto less = [](const Entry& a, const Entry& b) {
+        return std::tie(a.word, a.column) < std::tie(b.word, b.column);
+    };
+    Entry* const entries = entries_.get();
+    if (!stoppable_sort(entries + begin, entries + end, less, execution_.stop()))
+        return Status::cancelled();
+    for (std::uint64_t at = begin; at < end;) {
+        const std::uint32_t word = entries[at].word;
+        std::uint64_t out = begins_[word] = at;
+        while (at < end && entries[at].word == word) {
+            Entry sum = entries[at];
+            while (++at < end && entries[at].word == word && entries[at].column == sum.column)
+                if (__builtin_add_overflow(sum.count, entries[at].count, &sum.count))
+                    sum.count = UINT64_MAX;
+            if (sum.count > UINT32_MAX)
+                return {ErrorCode::invalid_argument,
+                        "a count of words beside each other is above 4294967295"};
+            if (sum.count > 0) entries[out++] = sum;
+        }
+        sizes_[word] = out - begins_[word];
     }
     return {};
 }
 
-Status Collector::add_up() {
-    sizes_.resize(shape_.words);
-    const std::size_t tasks = (shape_.words + kTaskRows - 1) / kTaskRows;
-    execution_.begin_phase("adding up counts", tasks);
-    return execution_.parallel_for(tasks, [&](std::size_t task, unsigned) -> Status {
-        const std::size_t end = std::min<std::size_t>(shape_.words, (task + 1) * kTaskRows);
-        for (std::size_t word = task * kTaskRows; word < end; ++word) {
-            Entry* const first = entries_.data() + begins_[word];
-            Entry* const last = entries_.data() + begins_[word + 1];
-            std::sort(first, last,
-                      [](const Entry& a, const Entry& b) { return a.column < b.column; });
-            Entry* out = first;
-            for (const Entry* entry = first; entry != last;) {
-                Entry sum = *entry;
-                while (++entry != last && entry->column == sum.column)
-                    if (__builtin_add_overflow(sum.count, entry->count, &sum.count))
-                        sum.count = UINT64_MAX;
-                if (sum.count > UINT32_MAX)
-                    return {ErrorCode::invalid_argument,
-                            "a count of words beside each other is above 4294967295"};
-                if (sum.count > 0) *out++ = sum;
-            }
-            sizes_[word] = static_cast<std::uint64_t>(out - first);
-        }
-        return {};
-    });
-}
-
 Status Collector::pack(Cooccurrences& counts) {
+    const std::size_t words = shape_.words, tasks = (words + kTaskWords - 1) / kTaskWords;
     counts_.begins.assign(1, 0);
     for (const std::uint64_t size : sizes_) counts_.begins.push_back(counts_.begins.back() + size);
-    counts_.columns.resize(counts_.begins.back());
-    counts_.counts.resize(counts_.begins.back());
-    for (std::size_t word = 0; word < sizes_.size(); ++word) {
-        if (word % kTaskRows == 0 && execution_.stop_requested()) return Status::cancelled();
-        for (std::uint64_t i = 0; i < sizes_[word]; ++i) {
-            const Entry& entry = entries_[begins_[word] + i];
-            counts_.columns[counts_.begins[word] + i] = entry.column;
-            counts_.counts[counts_.begins[word] + i] = static_cast<std::uint32_t>(entry.count);
-        }
-    }
+    resize_pages(counts_.columns, counts_.begins.back());
+    resize_pages(counts_.counts, counts_.begins.back());
+    execution_.begin_phase("gathering counts", tasks);
+    GPUTEXT_TRY(execution_.parallel_for(tasks, [&](std::size_t task, unsigned) -> Status {
+        const std::size_t end = std::min(words, (task + 1) * kTaskWords);
+        for (std::size_t word = task * kTaskWords; word < end; ++word)
+            for (std::uint64_t i = 0; i < sizes_[word]; ++i) {
+                const Entry& entry = entries_[begins_[word] + i];
+                counts_.columns[counts_.begins[word] + i] = entry.column;
+                counts_.counts[counts_.begins[word] + i] = static_cast<std::uint32_t>(entry.count);
+            }
+        return {};
+    }));
     counts = std::move(counts_);
     return {};
 }
@@ -130,13 +182,25 @@ Status Collector::pack(Cooccurrences& counts) {
 Result<CooccurrenceShape> shape_of_triples(std::uint32_t words,
                                            std::span<const CountedTriple> triples,
                                            Execution& execution) {
+    struct Seen {
+        std::uint32_t farthest = 0;
+        bool without = false;
+    };
+    std::vector<Seen> seen(chunks_of(triples, execution));
+    execution.begin_phase("checking counts", seen.size());
+    const auto look = [&](const CountedTriple& triple, std::size_t chunk) -> Status {
+        const std::int64_t offset = triple.offset;
+        if (offset == 0) seen[chunk].without = true;
+        seen[chunk].farthest =
+            std::max(seen[chunk].farthest, static_cast<std::uint32_t>(std::abs(offset)));
+        return {};
+    };
+    GPUTEXT_TRY(for_each_triple(triples, seen.size(), execution, look));
     std::uint32_t farthest = 0;
     bool without = false;
-    for (std::size_t i = 0; i < triples.size(); ++i) {
-        if (i % kTask == 0 && execution.stop_requested()) return Status::cancelled();
-        const std::int64_t offset = triples[i].offset;
-        if (offset == 0) without = true;
-        farthest = std::max(farthest, static_cast<std::uint32_t>(std::abs(offset)));
+    for (const Seen& one : seen) {
+        farthest = std::max(farthest, one.farthest);
+        without = without || one.without;
     }
     if (without && farthest > 0)
         return Status{ErrorCode::invalid_argument, "some counts have a position and some have none",
@@ -155,7 +219,6 @@ Result<Cooccurrences> collect_triples(const CooccurrenceShape& shape,
                                       std::span<const std::uint32_t> order,
                                       std::span<const CountedTriple> triples,
                                       Execution& execution) {
-    execution.begin_phase("sorting counts", 0);
     Collector collector(shape, triples, execution);
     Cooccurrences counts;
     GPUTEXT_TRY(collector.number(order));

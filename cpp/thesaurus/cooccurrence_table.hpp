@@ -30,8 +30,8 @@ Result<CooccurrenceShape> shape_of_triples(std::uint32_t words,
 
 /// Rows from triples in any order. Counts of equal triples are added up, and counts of 0 ignored.
 /// Words are numbered anew by `order`, which names each of them once: order[i] becomes number i.
-/// O(n log n) time, 24 bytes a triple. Errors: invalid_argument for a count above 2^32 - 1, for
-/// unknown words, and for an invalid order; cancelled.
+/// O(n log n) time, on the execution's threads; 24 bytes a triple. Errors: invalid_argument for a
+/// count above 2^32 - 1, for unknown words, and for an invalid order; cancelled.
 Result<Cooccurrences> collect_triples(const CooccurrenceShape& shape,
                                       std::span<const std::uint32_t> order,
                                       std::span<const CountedTriple> triples, Execution& execution);

@@ -297,32 +297,44 @@ void ResidentValues::give_up_parts(const Which& which) {
     });
 }
 
-void ResidentValues::give_up_oldest_part() {
-    const auto oldest = std::min_element(
-        parts_.begin(), parts_.end(),
-        [](const Part& a, const Part& b) { return a.last_used < b.last_used; });
-    const std::uint64_t id = oldest->chunk->id();
-    give_up_parts([id](const Part& part) { return part.chunk->id() == id; });
+void ResidentValues::give_up(const Part& part) {
+    const std::uint64_t id = part.chunk->id();
+    give_up_parts([id](const Part& own) { return own.chunk->id() == id; });
 }
 
-bool ResidentValues::may_add_part(const ValueRequest& request, const ResidentChunk& chunk) const {
-    const std::uint64_t most = limits_.bytes / kPartOfParts, cost = chunk.bytes().size();
-    // What is left when all other parts are given up
-    return request.asked.run == run_ && cost <= most &&
-           bytes_ - bytes_of_parts() + cost <= limits_.bytes &&
-           files_ + chunk.files() <= limits_.files;
+const ResidentValues::Part& ResidentValues::oldest_part() const {
+    return *std::min_element(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
+        return a.last_used < b.last_used;
+    });
+}
+
+/// Whether values of the request lie in the chunk.
+bool ResidentValues::holds(const ValueRequest& request, const IndexedChunk& chunk) {
+    return std::find(request.chunks.begin(), request.chunks.end(), chunk.chunk) !=
+           request.chunks.end();
+}
+
+bool ResidentValues::may_add_part(const ValueRequest& request, const ResidentChunk& chunk) {
+    // All that is not the request's can be given up.
+    std::uint64_t bytes = chunk.bytes().size();
+    std::size_t files = chunk.files();
+    for_each_chunk([&](const ValueKind&, ValueIndex&, const IndexedChunk& own) {
+        if (!holds(request, own)) return;
+        bytes += own.cost();
+        files += own.chunk->files();
+    });
+    return request.asked.run == run_ && chunk.bytes().size() <= limits_.bytes / kPartOfParts &&
+           bytes <= limits_.bytes && files <= limits_.files;
 }
 
 void ResidentValues::add_part(std::shared_ptr<const ResidentChunk> chunk,
                               const ValueRequest& request) {
     Part part{std::move(chunk), request.asked.kind.database, {}, requests_};
     for (const ValuePointer& pointer : request.pointers) ++part.tables[pointer.table];
-    const std::uint64_t cost = part.cost();
-    while (!parts_.empty() && (bytes_of_parts() + cost > limits_.bytes / kPartOfParts ||
-                               bytes_ + cost > limits_.bytes))
-        give_up_oldest_part();
+    while (bytes_of_parts() + part.cost() > limits_.bytes / kPartOfParts) give_up(oldest_part());
     files_ += part.chunk->files();
-    bytes_ += cost;
+    bytes_ += part.cost();
+    give_up_to_limits(&request);
     parts_.push_back(std::move(part));
 }
 
@@ -419,30 +431,32 @@ bool ResidentValues::is_new(const IndexedChunk& chunk) const {
     return !chunk.found_again || (offered_ - chunk.offered) / kForgottenAfter > limits_.bytes;
 }
 
-void ResidentValues::give_up_to_limits() {
+/// The chunk that is to go first, but for those that hold values of the request.
+ResidentValues::Oldest ResidentValues::oldest_chunk(const ValueRequest* request) {
+    Oldest of_new, of_used;
+    std::uint64_t new_bytes = 0;
+    for_each_chunk([&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) {
+        Oldest& oldest = is_new(chunk) ? of_new : of_used;
+        if (&oldest == &of_new) new_bytes += chunk.cost();
+        if (request != nullptr && holds(*request, chunk)) return;
+        if (oldest.chunk == nullptr || chunk.last_used < oldest.chunk->last_used)
+            oldest = {&index, &chunk};
+    });
+    const bool take_new =
+        of_used.chunk == nullptr ||
+        (of_new.chunk != nullptr &&
+         (new_bytes > limits_.bytes / 2 || of_new.chunk->last_used <= of_used.chunk->last_used));
+    return take_new ? of_new : of_used;
+}
+
+void ResidentValues::give_up_to_limits(const ValueRequest* request) {
     while (bytes_ > limits_.bytes || files_ > limits_.files) {
-        if (!parts_.empty()) {
-            give_up_oldest_part();
-            continue;
-        }
-        struct Oldest {
-            ValueIndex* index = nullptr;
-            IndexedChunk* chunk = nullptr;
-        };
-        Oldest of_new, of_used;
-        std::uint64_t new_bytes = 0;
-        for_each_chunk([&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) {
-            Oldest& oldest = is_new(chunk) ? of_new : of_used;
-            if (&oldest == &of_new) new_bytes += chunk.cost();
-            if (oldest.chunk == nullptr || chunk.last_used < oldest.chunk->last_used)
-                oldest = {&index, &chunk};
-        });
-        const bool take_new =
-            of_used.chunk == nullptr ||
-            (of_new.chunk != nullptr && (new_bytes > limits_.bytes / 2 ||
-                                         of_new.chunk->last_used <= of_used.chunk->last_used));
-        const Oldest& oldest = take_new ? of_new : of_used;
-        give_up(*oldest.index, *oldest.chunk);
+        const Oldest oldest = oldest_chunk(request);
+        if (!parts_.empty() &&
+            (oldest.chunk == nullptr || oldest_part().last_used <= oldest.chunk->last_used))
+            give_up(oldest_part());
+        else
+            give_up(*oldest.index, *oldest.chunk);
     }
 }
 

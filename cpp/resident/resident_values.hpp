@@ -14,15 +14,15 @@
 // A session may ask for some of the values, and say that it will ask for the same again, by the
 // name of their bytes (TakeValues::again). Then their copy stays as a part: values are not found in
 // it, and it is there beside the chunks that they come from. Parts have at most a fourth of the
-// limit together; where there is no room for them, the one that was used longest ago goes first,
-// and all of them go before chunks do.
+// limit together; where they would have more, the one that was used longest ago goes first.
 //
-// What is given up when there is more than the limit: chunks, the one that was used longest ago
-// first. A chunk that no later request has found a value in is new. When other chunks are there,
-// new ones have at most half of the limit together, and the oldest of them goes first when they
-// have more: a scan of a large table that is read once does not push out what is used again and
-// again. A chunk that has not been used while twice the limit was handed over counts as new again,
-// so that what is of no use any more cannot hold others off for ever.
+// What is given up when there is more than the limit: chunks and parts, the one that was used
+// longest ago first, but not those that the values of a new part come from. A chunk that no later
+// request has found a value in is new. When other chunks are there, new ones have at most half of
+// the limit together, and the oldest of them goes first when they have more: a scan of a large
+// table that is read once does not push out what is used again and again. A chunk that has not been
+// used while twice the limit was handed over counts as new again, so that what is of no use any
+// more cannot hold others off for ever.
 
 #pragma once
 
@@ -166,13 +166,15 @@ private:
     Result<Taken> gathered(ValueRequest& request, bool again, Execution& execution,
                            BeginFilling begin);
     /// Whether there is room for a part of the request's values.
-    bool may_add_part(const ValueRequest& request, const ResidentChunk& chunk) const;
+    bool may_add_part(const ValueRequest& request, const ResidentChunk& chunk);
     void add_part(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request);
     /// Those for which `which` holds.
     template <class Which>
     void give_up_parts(const Which& which);
-    void give_up_oldest_part();
+    void give_up(const Part& part);
+    const Part& oldest_part() const;  // where there are parts
     std::uint64_t bytes_of_parts() const;
+    static bool holds(const ValueRequest& request, const IndexedChunk& chunk);
     /// Whether add() has a chance to add such a chunk.
     bool may_add(const ValueRequest& request, const ResidentChunk& chunk,
                  std::span<const std::uint32_t> values) const;
@@ -196,7 +198,13 @@ private:
     static void end(ValueRequest& request, std::uint64_t chunk);
     void give_up(ValueIndex& index, const IndexedChunk& chunk);
     void give_up_remains(ValueIndex& index);
-    void give_up_to_limits();
+    struct Oldest {
+        ValueIndex* index = nullptr;
+        IndexedChunk* chunk = nullptr;
+    };
+    Oldest oldest_chunk(const ValueRequest* request);
+    /// Nothing that the request, if there is one, has values in.
+    void give_up_to_limits(const ValueRequest* request = nullptr);
     bool is_new(const IndexedChunk& chunk) const;
     std::uint64_t bytes_of_sources(const ValueRequest& request) const;
     void drop_empty();

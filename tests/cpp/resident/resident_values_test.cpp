@@ -340,9 +340,7 @@ TEST_F(ResidentValuesTest, GivesPartsUpBeforeChunks) {
         session.find(slice(all, begin, end));
         return session.take_again();
     };
-    const auto is_there = [&](std::uint64_t id) {
-        return *store().take_resident(id) != nullptr;
-    };
+    const auto is_there = [&](std::uint64_t id) { return *store().take_resident(id) != nullptr; };
     // Room for parts of 420 values, as a fourth of the limit
     set_limits({4 * 420 * kSize, 1000});
     ASSERT_LE(cost(1000) + 420 * kSize, 4 * 420 * kSize);
@@ -361,12 +359,37 @@ TEST_F(ResidentValuesTest, GivesPartsUpBeforeChunks) {
     EXPECT_LE(store().bytes(), 4u * 420 * kSize);
     EXPECT_FALSE(is_there(first) && is_there(third));
     EXPECT_TRUE(is_there(id));
-    // No chunk is given up for a part.
+    // No chunk is given up for a part of it.
     set_limits({cost(1000) + 100 * kSize, 1000});
     read(all);
     EXPECT_EQ(part(0, 101), 0u);
     EXPECT_NE(part(0, 100), 0u);
     EXPECT_EQ(missing(all), 0u);
+}
+
+TEST_F(ResidentValuesTest, GivesChunksUpForAPartThatTheyAreNotOf) {
+    const auto all = some_values(3, 1, 100, kSize);
+    const auto other = some_values(4, 1, 1000, kSize), third = some_values(5, 1, 1000, kSize);
+    const auto part = [&] {
+        Session session(store());
+        session.find(slice(all, 0, 50));
+        return session.take_again();
+    };
+    const auto is_there = [&](std::uint64_t id) { return *store().take_resident(id) != nullptr; };
+    set_limits({cost(2100) + 49 * kSize, 1000});
+    const auto of_other = read(other), of_third = read(third), of_all = read(all);
+    for (const auto& values : {other, third, all}) read(values);
+    EXPECT_TRUE(is_there(of_other) && is_there(of_third) && is_there(of_all));
+    EXPECT_TRUE(is_there(of_other)) << "used last";
+    const auto id = part();
+    EXPECT_TRUE(is_there(id));
+    EXPECT_FALSE(is_there(of_third)) << "used longest ago";
+    EXPECT_TRUE(is_there(of_other) && is_there(of_all));
+    // What is used longer ago than the part goes before it.
+    EXPECT_TRUE(is_there(of_all) && is_there(id));
+    read(third);
+    EXPECT_TRUE(is_there(id));
+    EXPECT_LE(store().bytes(), cost(2100) + 49 * kSize);
 }
 
 TEST_F(ResidentValuesTest, DoesNotKeepWhatHardlyAnybodyCouldFind) {
@@ -625,8 +648,7 @@ TEST_F(ResidentValuesTest, StopsWhenAsked) {
     session.find(slice(values, 0, 60));
     Execution execution(2);
     execution.request_stop();
-    EXPECT_EQ(store().take(session.request(), {}, execution).status().code(),
-              ErrorCode::cancelled);
+    EXPECT_EQ(store().take(session.request(), {}, execution).status().code(), ErrorCode::cancelled);
     EXPECT_NE(session.take(), UINT64_MAX) << "the request is as it was";
 }
 

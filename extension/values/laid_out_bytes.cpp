@@ -13,9 +13,13 @@ extern "C" {
 #include "cpp/link/memory_file.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/parallel_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 namespace {
+
+/// Bytes that threads seal in less time than they take to start.
+constexpr std::uint64_t kWorthThreads = std::uint64_t{1} << 27;
 
 [[noreturn]] void raise_write_error() {
     if (errno == 0) errno = ENOSPC;  // a short write
@@ -86,13 +90,23 @@ Status LaidOutBytes::write(std::uint64_t begin, std::span<const std::uint8_t> by
     return file_ < 0 ? memory_.write(begin, bytes) : write_file(file_copy_.get(), bytes, begin);
 }
 
+/// The kernel looks at each page of a file that it seals.
+void LaidOutBytes::seal() {
+    if (size_ < kWorthThreads) return attempt_or_raise([&] { return memory_.seal(); });
+    run_threaded([this](Execution& execution) {
+        const FileParts files = memory_.parts();
+        const std::span<const int> parts = files.descriptors();
+        return execution.parallel_for(parts.size(), [&](std::size_t part, unsigned) {
+            return seal_memory_file(parts[part]);
+        });
+    });
+}
+
 void LaidOutBytes::finish() {
+    if (file_ < 0) seal();
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
-            if (file_ < 0) {
-                GPUTEXT_TRY(memory_.seal());
-                return memory_.map();
-            }
+            if (file_ < 0) return memory_.map();
             auto mapped = MappedFile::map(file_copy_.get(), size_, Trust::sealed_or_disk);
             if (!mapped.ok()) return mapped.status();
             mapped_ = std::move(*mapped);

@@ -78,6 +78,7 @@ public:
 
 private:
     void create_temporary_file();
+    void seal();
 
     std::size_t memory_limit_;
     std::uint64_t size_ = 0;

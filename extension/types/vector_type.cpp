@@ -136,30 +136,18 @@ void read_bits(Datum value, VectorValue& vector) {
 
 // ---- Elements ----
 
-/// Whether all are numbers whose bits without the sign are below those of infinity.
+/// Whether no number has all bits of the exponent, as infinity and NaN have.
 template <class Bits>
-bool all_below(const void* elements, std::size_t count, Bits infinity) {
+bool no_infinity(const void* elements, std::size_t count, Bits infinity) {
+    constexpr std::size_t kAtOnce = 16;  // which the compiler takes together
     const auto* bits = static_cast<const Bits*>(elements);
-    constexpr Bits without_sign = static_cast<Bits>(static_cast<Bits>(~Bits{0}) >> 1);
-    Bits most = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        most = std::max(most, static_cast<Bits>(bits[i] & without_sign));
-    return most < infinity;
-}
-
-bool all_finite(ElementType type, const void* elements, std::size_t count) {
-    switch (type) {
-        case ElementType::float16:
-            return all_below<std::uint16_t>(elements, count, 0x7c00);
-        case ElementType::float32:
-            return all_below<std::uint32_t>(elements, count, 0x7f800000);
-        case ElementType::float64:
-            return all_below<std::uint64_t>(elements, count, 0x7ff0000000000000);
-        case ElementType::int32:
-        case ElementType::bit:
-            return true;
-    }
-    pg_unreachable();
+    Bits found = 0;
+    std::size_t i = 0;
+    for (; i + kAtOnce <= count; i += kAtOnce)
+        for (std::size_t j = 0; j < kAtOnce; ++j)
+            found = static_cast<Bits>(found | ((bits[i + j] & infinity) == infinity));
+    for (; i < count; ++i) found = static_cast<Bits>(found | ((bits[i] & infinity) == infinity));
+    return found == 0;
 }
 
 VectorFault read_by_form(const VectorType& type, Datum value, VectorValue& vector) {
@@ -199,6 +187,47 @@ VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector
     vector = {};
     const VectorFault fault = read_by_form(type, value, vector);
     return fault == VectorFault::none ? check_elements(type, vector) : fault;
+}
+
+std::size_t plain_header_size(const VectorType& type) {
+    if (type.element == ElementType::bit || element_size(type.element) > sizeof(float)) return 0;
+    switch (type.form) {
+        case Form::array:
+            return ARR_OVERHEAD_NONULLS(1) - VARHDRSZ;
+        case Form::dense:
+            return sizeof(StoredDense) - VARHDRSZ;
+        default:
+            return 0;
+    }
+}
+
+bool is_plain_header(const VectorType& type, const char* bytes, std::size_t dimensions) {
+    union {
+        char bytes[ARR_OVERHEAD_NONULLS(1)];
+        ArrayType array;
+        StoredDense dense;
+    } header = {};
+    std::memcpy(header.bytes + VARHDRSZ, bytes, plain_header_size(type));
+    if (type.form == Form::dense)
+        return header.dense.dimensions == static_cast<int16>(dimensions) &&
+               header.dense.dimensions > 0;
+    return ARR_NDIM(&header.array) == 1 && !ARR_HASNULL(&header.array) &&
+           static_cast<std::size_t>(ARR_DIMS(&header.array)[0]) == dimensions && dimensions > 0;
+}
+
+bool all_finite(ElementType type, const void* elements, std::size_t count) {
+    switch (type) {
+        case ElementType::float16:
+            return no_infinity<std::uint16_t>(elements, count, 0x7c00);
+        case ElementType::float32:
+            return no_infinity<std::uint32_t>(elements, count, 0x7f800000);
+        case ElementType::float64:
+            return no_infinity<std::uint64_t>(elements, count, 0x7ff0000000000000);
+        case ElementType::int32:
+        case ElementType::bit:
+            return true;
+    }
+    pg_unreachable();
 }
 
 Datum new_vector_value(const VectorType& type, const Vectors& vectors, std::size_t row) {

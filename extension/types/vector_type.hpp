@@ -50,6 +50,15 @@ enum class VectorFault {
 /// Reads a value that is not null; `vector` holds only without a fault.
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector);
 
+/// Dense vectors are mostly stored as a header of so many bytes, behind the length of the value,
+/// and their elements, which have as many bytes as row_size() says. 0 for other forms, and for
+/// elements of more than four bytes.
+std::size_t plain_header_size(const VectorType& type);
+/// Whether these bytes are such a header, of a vector of so many dimensions.
+bool is_plain_header(const VectorType& type, const char* bytes, std::size_t dimensions);
+/// Whether elements, which are aligned, are numbers, none of them NaN or infinite.
+bool all_finite(ElementType type, const void* elements, std::size_t count);
+
 /// A new value of one of pgvector's types: a row of the matrix, whose elements are of that type.
 Datum new_vector_value(const VectorType& type, const Vectors& vectors, std::size_t row);
 

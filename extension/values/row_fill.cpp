@@ -15,6 +15,7 @@ extern "C" {
 #include "extension/types/text_arguments.hpp"
 #include "extension/values/shared_array.hpp"
 #include "extension/values/shared_rows.hpp"
+#include "extension/values/toast_pages.hpp"
 #include "extension/values/toast_stretch.hpp"
 
 namespace gputext {
@@ -31,11 +32,11 @@ struct RowFill {
     SharedRows rows;       // to be read
     SharedNumbers chosen;  // their numbers; none for all rows
 
+    SharedExtents extents;  // where they go; none for vectors side by side
     bool documents;
     // Of vectors:
     VectorType type;
     std::uint64_t dimensions, row_bytes;
-    SharedExtents extents;  // of documents
 };
 
 /// Collects what lies side by side, and writes it in pieces.
@@ -63,6 +64,12 @@ private:
     char* piece_ = nullptr;
     std::uint64_t begin_ = 0;
     std::size_t size_ = 0;
+};
+
+/// Vectors that their TOAST tables' pages have not given.
+struct LeftVectors {
+    std::vector<std::uint32_t> rows;
+    std::vector<Extent> places;
 };
 
 /// The work of one process.
@@ -98,7 +105,8 @@ bool Filler::fill_vector(std::uint64_t i) {
     if (read_vector(fill.type, value(i), vector) != VectorFault::none ||
         vector.dimensions != fill.dimensions)
         return false;
-    target.put(i * fill.row_bytes, vector.elements, fill.row_bytes);
+    target.put(extents != nullptr ? extents[i].begin : i * fill.row_bytes, vector.elements,
+               fill.row_bytes);
     return true;
 }
 
@@ -171,7 +179,8 @@ std::uint64_t run(RowFill& fill, StoredValues& values, ChosenRows rows,
     const std::uint64_t count = rows.empty() ? values.size() : rows.size();
     fill.chosen = arrays->share(rows);
     fill.extents = arrays->share(extents);
-    const std::uint64_t row_bytes = target.size() / std::max<std::uint64_t>(1, count);
+    const std::uint64_t row_bytes =
+        fill.documents ? target.size() / std::max<std::uint64_t>(1, count) : fill.row_bytes;
     fill.rows.begin(count,
                     std::clamp<std::uint64_t>(kPiece / std::max<std::uint64_t>(1, row_bytes), 1,
                                               ToastStretch::kMost),
@@ -193,8 +202,24 @@ std::uint64_t fill_vectors(StoredValues& values, ChosenRows rows, const VectorTy
     fill.dimensions = dimensions;
     fill.row_bytes = row_size(type.element, dimensions);
     const unsigned workers = workers_for(values, rows);
-    elements.create((rows.empty() ? values.size() : rows.size()) * fill.row_bytes, workers + 1);
-    return run(fill, values, rows, {}, workers, elements);
+    // Pages that lie side by side may have rows of all places: fewer processes at a time then write
+    // to one part.
+    elements.create((rows.empty() ? values.size() : rows.size()) * fill.row_bytes,
+                    2 * (workers + 1));
+    LeftVectors& left = *make_owned<LeftVectors>(CurrentMemoryContext);
+    if (!read_toast_pages(values, rows, type, dimensions, workers, elements, left.rows))
+        return run(fill, values, rows, {}, workers, elements);
+    if (left.rows.empty()) {
+        elements.finish();
+        return values.size();
+    }
+    attempt_or_raise([&] {
+        for (std::uint32_t& row : left.rows) {
+            left.places.push_back({row * fill.row_bytes, fill.row_bytes});
+            if (!rows.empty()) row = rows[row];
+        }
+    });
+    return run(fill, values, left.rows, left.places, workers_for(values, left.rows), elements);
 }
 
 std::uint64_t lay_out_documents(const StoredValues& values, ChosenRows rows,

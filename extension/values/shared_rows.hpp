@@ -26,9 +26,11 @@ public:
     /// In the session, before the work: `rows` are to be read, so many of them at a time, of
     /// `ranges` ranges one behind the other. A process begins with a range of its own, so that what
     /// processes write side by side does not lie side by side; with one range, stretches are taken
-    /// in the order of rows.
-    void begin(std::uint64_t rows, std::uint64_t stretch_rows, unsigned ranges) {
+    /// in the order of rows. `phase` is a literal, which gputext_activity shows.
+    void begin(std::uint64_t rows, std::uint64_t stretch_rows, unsigned ranges,
+               const char* phase = "reading rows") {
         rows_ = rows;
+        phase_ = phase;
         stretch_rows_ = stretch_rows;
         ranges_ = std::min(ranges, kMostReaders);
         for (pg_atomic_uint64& taken : taken_) pg_atomic_init_u64(&taken, 0);
@@ -75,12 +77,13 @@ private:
             }
             const std::uint64_t before =
                 pg_atomic_fetch_add_u64(&done_, static_cast<int64>(end - begin));
-            if (process == 0) show_step({"reading rows", before + end - begin, rows_, kNowhereYet});
+            if (process == 0) show_step({phase_, before + end - begin, rows_, kNowhereYet});
         }
     }
 
     std::uint64_t rows_, stretch_rows_;
     unsigned ranges_;
+    const char* phase_;                     // in the session
     pg_atomic_uint64 taken_[kMostReaders];  // rows of each range
     pg_atomic_uint64 done_;                 // rows
     pg_atomic_uint64 first_fault_;

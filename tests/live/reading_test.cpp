@@ -170,7 +170,8 @@ protected:
         session().rows("INSERT INTO " + schema() + "." + table + " TABLE reading_tables." + table);
     }
     std::string path() const {
-        return "SET search_path = " + schema() + ", reading_tables, reading_many, reading_long, public";
+        return "SET search_path = " + schema() +
+               ", reading_tables, reading_many, reading_long, public";
     }
 
     std::unique_ptr<ReadingSession> connected() {
@@ -381,6 +382,77 @@ TEST_F(Reading, OfWhatAFunctionTakesAway) {
     EXPECT_GE(reader().workers().came, 1);
     EXPECT_EQ(reader().value("SELECT count(*) FROM texts"), "0");
     reader().run("ROLLBACK");
+}
+
+// ---- Pages of TOAST tables ----
+
+/// Partitions with vectors out of line, in another order than that of their ids, and dead ones
+/// between them; some are compressed, and some have a header of their own.
+const char* const kScattered = R"(
+    CREATE TABLE scattered (id bigint, place real[], part int) PARTITION BY LIST (part);
+    CREATE TABLE scattered_1 PARTITION OF scattered FOR VALUES IN (1);
+    CREATE TABLE scattered_2 PARTITION OF scattered FOR VALUES IN (2);
+    ALTER TABLE scattered_1 ALTER place SET STORAGE EXTERNAL;
+    ALTER TABLE scattered_2 ALTER place SET STORAGE EXTERNAL;
+    INSERT INTO scattered SELECT id, place, 1 + id % 2 FROM places;
+    UPDATE scattered SET place[2] = id WHERE id % 5 = 0;
+    DELETE FROM scattered WHERE id % 7 = 1;
+    UPDATE scattered SET part = 3 - part WHERE id % 11 = 0;
+    UPDATE scattered SET place = ('[-3:596]=' || place::text)::real[] WHERE id % 13 = 0;
+    ALTER TABLE scattered_1 ALTER place SET STORAGE EXTENDED;
+    UPDATE scattered_1 SET place = array_fill(id, ARRAY[600]) WHERE id % 17 = 0)";
+
+std::string similarities_of(const std::string& rows) {
+    return "cosine_similarities(array_fill(0.5, ARRAY[600]), 'SELECT id, " + rows + "')";
+}
+
+TEST_F(Reading, OfPagesOfToastTables) {
+    session().rows(kScattered);
+    for (const std::string rows : {" FROM scattered", " FROM scattered WHERE id % 8 < 5",
+                                   " FROM scattered WHERE part = 2 ORDER BY md5(id::text)"}) {
+        // An expression makes the same vectors in the session.
+        const std::string made = expected(similarities_of("place || ''{}''::real[]" + rows));
+        const std::string call = digest_of(similarities_of("place" + rows));
+        for (const char* most : {"4", "0"}) {
+            reader().run(std::string("SET gputext.read_workers = ") + most);
+            EXPECT_EQ(reader().watched(call), made) << rows;
+            EXPECT_TRUE(reader().says("pages of TOAST tables")) << rows;
+            EXPECT_GE(reader().workers().came, std::min(1, std::atoi(most))) << rows;
+        }
+    }
+    expect_nothing_left_of(reader(), "pages");
+}
+
+TEST_F(Reading, OfFewValuesOrOfOneAgainTakesNoPages) {
+    for (const char* rows :
+         {"place FROM places WHERE id % 20 = 0", "place FROM places, generate_series(1, 4)"}) {
+        EXPECT_EQ(reader().watched(digest_of(similarities_of(rows))),
+                  expected(similarities_of(rows)));
+        EXPECT_FALSE(reader().says("pages of TOAST tables")) << rows;
+    }
+}
+
+TEST_F(Reading, OfPagesTellsWhichVectorIsWrong) {
+    copy("places");
+    const std::pair<const char*, const char*> changes[] = {
+        {"place[600] = 'NaN'", "item 700 has an element that is NaN or infinite"},
+        {"place[1] = '-Infinity'", "item 700 has an element that is NaN or infinite"},
+        {"place[300] = NULL", "item 700 has an element that is null"},
+        {"place = place || 1::real", "different numbers of elements: 600 and 601"},
+        // As large as the others
+        {"place = (SELECT array_agg(ARRAY[i, i]) FROM generate_series(1, 299) AS i)::real[]",
+         "item 700 is an array of several dimensions"},
+    };
+    for (const auto& [change, message] : changes) {
+        reader().run("BEGIN");
+        reader().run(std::string("UPDATE places SET ") + change + " WHERE id IN (700, 9000)");
+        reader().run("SET LOCAL client_min_messages = debug1");
+        EXPECT_NE(reader().sqlstate(digest_of(kSimilarities)), "ok") << change;
+        EXPECT_NE(reader().message().find(message), std::string::npos) << reader().message();
+        EXPECT_TRUE(reader().says("2 of 15000 vectors are not in them as usual")) << change;
+        reader().run("ROLLBACK");
+    }
+    expect_nothing_left_of(reader(), "wrong vectors");
 }
 
 /// Documents within their rows, plain and compressed, for several workers; those of `copied` are

@@ -18,9 +18,9 @@ ClusterMeans::ClusterMeans(Metric metric, const Vectors& items, double largest)
 void ClusterMeans::mean(std::span<const std::int64_t> sums, std::int64_t size,
                         float* centroid) const {
     if (size == 0) return;
+    const double factor = std::scalbn(1.0, -exponent_);  // within the range of a double
     const auto element = [&](std::int64_t sum) {
-        return static_cast<float>(
-            std::scalbn(static_cast<double>(sum) / static_cast<double>(size), -exponent_));
+        return static_cast<float>(static_cast<double>(sum) / static_cast<double>(size) * factor);
     };
     if (directions_ && std::ranges::all_of(sums, [&](auto sum) { return element(sum) == 0; }))
         return;

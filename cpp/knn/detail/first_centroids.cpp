@@ -15,12 +15,16 @@ constexpr double kLeastCosineDistance = 0x1p-40;
 
 DistanceWeight::DistanceWeight(Metric metric, double largest_distance, std::size_t items)
     : metric_(metric),
-      exponent_(largest_distance > 0 ? -std::ilogb(largest_distance) : 0),
-      scale_(std::scalbn(1.0, bits_of_terms(items) - (metric == Metric::cosine ? 1 : 2))) {}
+      scale_(std::scalbn(1.0, bits_of_terms(items) - (metric == Metric::cosine ? 1 : 2))) {
+    const int exponent = largest_distance > 0 ? -std::ilogb(largest_distance) : 0;
+    constexpr int most = 1023;
+    factor_ = std::scalbn(1.0, std::min(exponent, most));
+    rest_ = std::scalbn(1.0, std::max(exponent - most, 0));
+}
 
 std::uint64_t DistanceWeight::operator()(double distance) const {
     if (metric_ == Metric::cosine && distance < kLeastCosineDistance) return 0;
-    const double y = std::scalbn(distance, exponent_);
+    const double y = distance * factor_ * rest_;  // rounded once: one of the two is exact
     return static_cast<std::uint64_t>((metric_ == Metric::cosine ? y : y * y) * scale_);
 }
 

@@ -38,7 +38,7 @@ public:
 
 private:
     Metric metric_;
-    int exponent_;
+    double factor_, rest_;  // powers of two, as some are beyond the range of one double
     double scale_;
 };
 

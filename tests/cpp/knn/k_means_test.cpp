@@ -510,6 +510,26 @@ void expect_error(const KMeansParameters& parameters, const TypedRows& items,
     EXPECT_EQ(answer.status().message(), message);
 }
 
+TEST(KMeans, WeighsDistancesOfAnySizeByTheDefinition) {
+    constexpr std::size_t n = 1000;
+    std::mt19937_64 generator(1);
+    for (const double largest : {5e-324, 0x1.8p-1070, 0x1p-1023, 0x1p-1022, 1e-200, 1.0, 3.7, 1e200,
+                                 std::numeric_limits<double>::max()})
+        for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+            const DistanceWeight weight(metric, largest, n);
+            const int scale = bits_of_terms(n) - (metric == Metric::cosine ? 1 : 2);
+            for (int i = 0; i < 1000; ++i) {
+                const double share = static_cast<double>(generator() >> 11) * 0x1p-53;
+                const double distance = i == 0 ? largest : std::scalbn(largest, -i % 40) * share;
+                const double y = std::scalbn(distance, -std::ilogb(largest));
+                const bool none = metric == Metric::cosine && distance < 0x1p-40;
+                const double wanted = std::scalbn(metric == Metric::cosine ? y : y * y, scale);
+                ASSERT_EQ(weight(distance), none ? 0 : static_cast<std::uint64_t>(wanted))
+                    << largest << " " << distance;
+            }
+        }
+}
+
 TEST(KMeans, RefusesWhatHasNoAnswer) {
     const TypedRows items({{0, 0}, {1, 1}, {2, 2}}, ElementType::float32, 2);
     expect_error({.k = 0}, items, "k must be at least 1");

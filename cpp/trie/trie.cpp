@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/trie/detail/front_coded.hpp"
 #include "cpp/trie/detail/word_sort.hpp"
 #include "cpp/trie/detail/xbw.hpp"
@@ -96,7 +97,9 @@ Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
 
 Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure, const Words& words,
                                              Execution& execution) {
-    std::vector<std::string_view> views(words.size());
+    std::vector<std::string_view> views;
+    if (!assign_pages(views, words.size(), std::string_view(), execution.stop()))
+        return Status::cancelled();
     for (std::size_t i = 0; i < views.size(); ++i) views[i] = words[i];
     return build_trie(structure, std::move(views), execution);
 }

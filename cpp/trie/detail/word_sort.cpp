@@ -87,7 +87,9 @@ public:
         std::uint64_t total = 0;
         for (std::uint64_t& different : different_)
             different = std::exchange(total, total + different);
-        std::vector<std::string_view> sorted(total);
+        std::vector<std::string_view> sorted;
+        if (!assign_pages(sorted, total, std::string_view(), execution_.stop()))
+            return Status::cancelled();
         GPUTEXT_TRY(for_each(buckets_, [&](std::size_t bucket) {
             std::string_view* to = sorted.data() + different_[bucket];
             for (const Entry& entry : entries_of(bucket))

@@ -65,6 +65,10 @@ public:
             const std::size_t walked = walk(at, end);
             at += walked;
             if (at == end) continue;
+            if (const std::size_t unknown = skip_unknown(at, end); unknown > 0) {
+                at += unknown;
+                continue;
+            }
             // Few values lie elsewhere, or many one after the other.
             at_once = walked > 0 ? 1 : std::min(2 * at_once, kMostAtOnce);
             at += look_up(at, std::min(at_once, count - at));
@@ -100,6 +104,19 @@ private:
         count_found(i, bytes);
         next_.row += i;
         return i;
+    }
+
+    /// How many values from `at` on are of a table that no chunk has values of: a column that is
+    /// asked for the first time.
+    std::size_t skip_unknown(std::size_t at, std::size_t end) {
+        const auto table_of = [&](std::size_t value) { return request_.pointers[value].table; };
+        const std::uint32_t table = table_of(at);
+        auto found = known_.find(table);
+        if (found == known_.end()) found = known_.emplace(table, index_.has_table(table)).first;
+        if (found->second) return 0;
+        std::size_t next = at + 1;
+        while (next < end && table_of(next) == table) ++next;
+        return next - at;
     }
 
     std::size_t look_up(std::size_t at, std::size_t count) {
@@ -141,6 +158,7 @@ private:
     const std::uint64_t number_;
     const bool sizes_known_;  // by the pointers
     Place next_;              // what the next value is expected to be; its chunk is held
+    std::map<std::uint32_t, bool> known_;  // tables, and whether a chunk has values of them
     std::vector<IndexedChunk*> chunks_;
 };
 
@@ -152,6 +170,12 @@ std::vector<IndexedChunk*> ValueIndex::find(ValueRequest& request, std::uint64_t
 // ---- The table ----
 
 ValueIndex::ValueIndex() : slots_(kMostAtOnce) {}
+
+bool ValueIndex::has_table(std::uint32_t table) const {
+    return std::any_of(chunks_.begin(), chunks_.end(), [&](const auto& chunk) {
+        return chunk != nullptr && chunk->tables.contains(table);
+    });
+}
 
 ValueIndex::Place ValueIndex::place_of(const Slot& slot) const {
     if (slot.chunk >= chunks_.size()) return {};

@@ -118,6 +118,7 @@ private:
     /// place, so that the row has to be looked at, whether it is the one that is meant.
     Place place_of(const Slot& slot) const;
     Place live_place_of(const Slot& slot) const;
+    bool has_table(std::uint32_t table) const;
     void put(std::uint32_t chunk);
     void make_room(std::size_t more);
 

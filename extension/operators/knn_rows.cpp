@@ -436,7 +436,8 @@ bool KnnReceiver::may_keep(std::size_t bytes_of_keys) const {
 
 /// Where queries have too many keys to be remembered, those that no item has are forgotten.
 void KnnReceiver::look_at_own_keys() {
-    if (for_items() || !keeps_keys() ||
+    constexpr std::size_t kRowsBetweenLooks = 256;
+    if (for_items() || !keeps_keys() || side_.size() % kRowsBetweenLooks != 0 ||
         may_keep(rows_.match.own.bytes() + rows_.exclude.own.bytes()))
         return;
     each_key([&](KnnKeys& keys, int, std::uint32_t none) {

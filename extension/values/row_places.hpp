@@ -14,7 +14,8 @@
 
 extern "C" {
 #include "access/transam.h"
-#include "executor/tuptable.h"
+#include "storage/block.h"
+#include "storage/buf.h"
 #include "storage/itemptr.h"
 #include "utils/relcache.h"
 }
@@ -53,10 +54,12 @@ public:
     void close();
 
 private:
-    /// A table that is open.
+    /// A table that is open, and the page of the row that was fetched last, which stays pinned:
+    /// rows in the order of their ids often lie side by side.
     struct Open {
         Relation relation;
-        TupleTableSlot* row;
+        Buffer buffer;
+        BlockNumber block;
     };
 
     /// Tables that are open at a time, by their OIDs: partitions of one table, mostly.
@@ -64,6 +67,7 @@ private:
 
     static void close(Open& table);
     Open& open(Oid relation, MemoryContext context);
+    static void turn_to(Open& table, BlockNumber block);
 
     Open tables_[kTables] = {};
 };

@@ -353,7 +353,7 @@ TEST_F(KnnOnDevice, OutlierFactorsEqualTheCpus) {
                 const auto neighbors = gpu::knn(search.parameters(), search.rows(), search.rows(),
                                                  search.keys(), work, ring(), execution);
                 ASSERT_TRUE(neighbors.ok()) << neighbors.status().message();
-                const auto found = search.factors(*neighbors, execution);
+                const auto found = search.factors({&*neighbors, 1}, execution);
                 ASSERT_TRUE(same_bits(*found, *wanted));
             }
     }

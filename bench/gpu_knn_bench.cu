@@ -333,7 +333,7 @@ void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k,
         const auto neighbors = gpu::knn(search.parameters(), search.rows(), search.rows(),
                                          search.keys(), device_work(), ring(), every_core());
         check(neighbors.status());
-        auto factors = search.factors(*neighbors, every_core());
+        auto factors = search.factors({&*neighbors, 1}, every_core());
         best = std::min(best, clock.seconds());
         check(factors.status());
         found = std::move(*factors);

@@ -11,6 +11,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/htup.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 }

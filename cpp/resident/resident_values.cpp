@@ -290,9 +290,9 @@ template <class Which>
 void ResidentValues::give_up_parts(const Which& which) {
     std::erase_if(parts_, [&](Part& part) {
         if (!which(part)) return false;
+        given_up_.push_back(part.chunk);
         bytes_ -= part.cost();
         files_ -= part.chunk->files();
-        given_up_.push_back(std::move(part.chunk));
         return true;
     });
 }
@@ -332,6 +332,7 @@ void ResidentValues::add_part(std::shared_ptr<const ResidentChunk> chunk,
     Part part{std::move(chunk), request.asked.kind.database, {}, requests_};
     for (const ValuePointer& pointer : request.pointers) ++part.tables[pointer.table];
     while (bytes_of_parts() + part.cost() > limits_.bytes / kPartOfParts) give_up(oldest_part());
+    parts_.reserve(parts_.size() + 1);
     files_ += part.chunk->files();
     bytes_ += part.cost();
     give_up_to_limits(&request);

@@ -31,8 +31,10 @@ const char* const kWanted =
     "may be neighbors, if wanted, and with exclude_key one of rows that may not.";
 
 const char* const kBitColumns =
-    "With this metric the inner query must give an id and a bit string of type bit or bit varying, in "
-    "this order, and after them a key of rows that may be neighbors, if wanted, and with exclude_key "
+    "With this metric the inner query must give an id and a bit string of type bit or bit varying, "
+    "in "
+    "this order, and after them a key of rows that may be neighbors, if wanted, and with "
+    "exclude_key "
     "one of rows that may not.";
 
 const char* name_of(RowKind kind) {
@@ -176,10 +178,9 @@ VectorType bits_of(TupleDesc columns, const KnnInput& input) {
     const char* const name = format_type_be(TupleDescAttr(columns, 1)->atttypid);
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
-             input.bit_metric
-                 ? errmsg("metric '%s' compares bit strings, not values of type %s",
-                          name_of(*input.bit_metric), name)
-                 : errmsg("values of type %s cannot be compared by this metric", name),
+             input.bit_metric ? errmsg("metric '%s' compares bit strings, not values of type %s",
+                                       name_of(*input.bit_metric), name)
+                              : errmsg("values of type %s cannot be compared by this metric", name),
              input.bit_metric ? errdetail("%s", kBitColumns) : 0,
              input.bit_metric
                  ? errhint("Hashes of type bigint can be cast in the inner query, as in "
@@ -233,16 +234,16 @@ void KnnReceiver::check_call() const {
                         errmsg("metric must be 'cosine', 'bm25' or one of strings, as "
                                "'edit_rate', for texts")));
     if (kind_ == RowKind::weights && !may_be_weights())
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("metric must be 'cosine' or 'inner_product' for %s",
-                               name_of(kind_))));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("metric must be 'cosine' or 'inner_product' for %s", name_of(kind_))));
     if (!has_terms() && input_.terms.min_document_frequency != 1)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("min_document_frequency is not for %s", name_of(kind_)),
-                        has_vectors()
-                            ? errdetail("It is for texts and for weights of terms.")
-                            : errdetail("It is for texts by metric 'cosine' or 'bm25', and for "
-                                        "weights of terms.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("min_document_frequency is not for %s", name_of(kind_)),
+                 has_vectors() ? errdetail("It is for texts and for weights of terms.")
+                               : errdetail("It is for texts by metric 'cosine' or 'bm25', and for "
+                                           "weights of terms.")));
     if (kind_ != RowKind::texts && input_.frequencies != nullptr)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("frequencies are not for %s", name_of(kind_)),
@@ -265,12 +266,11 @@ void KnnReceiver::set_keys(TupleDesc columns) {
     if (last - (input_.exclude_key ? 1 : 0) >= first) match_column_ = first;
     const int most = first + (match_column_ != kNoColumn) + (exclude_column_ != kNoColumn);
     if (columns->natts != most)
-        ereport(ERROR,
-                (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("the inner query has %d columns, not %d or %d", columns->natts, most - 1,
-                        most),
-                 errdetail("%s", wanted()),
-                 errhint("Several columns can be one key, as in ROW(country, language).")));
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query has %d columns, not %d or %d", columns->natts,
+                               most - 1, most),
+                        errdetail("%s", wanted()),
+                        errhint("Several columns can be one key, as in ROW(country, language).")));
     set_key(columns, match_column_, rows_.match);
     set_key(columns, exclude_column_, rows_.exclude);
 }
@@ -434,12 +434,19 @@ bool KnnReceiver::may_keep(std::size_t bytes_of_keys) const {
     return rows + bytes_of_keys <= std::min(scan_memory(), side_.memory_limit() / 2);
 }
 
-/// Where queries have too many keys to be remembered, those that no item has are forgotten.
+/// Where queries have too many keys to be remembered, those that no item has are forgotten: that
+/// they are to be remembered is no reason for an error.
 void KnnReceiver::look_at_own_keys() {
     constexpr std::size_t kRowsBetweenLooks = 256;
-    if (for_items() || !keeps_keys() || side_.size() % kRowsBetweenLooks != 0 ||
-        may_keep(rows_.match.own.bytes() + rows_.exclude.own.bytes()))
-        return;
+    constexpr std::size_t kBytesOfNumbering = 48;  // of a key in a table of different ones
+    if (for_items() || !keeps_keys()) return;
+    const std::size_t own = rows_.match.own.bytes() + rows_.exclude.own.bytes();
+    if (side_.size() % kRowsBetweenLooks != 0 && own < side_.memory_limit() / 8) return;
+    std::size_t numbering = 0;
+    each_key([&](const KnnKeys& keys, int, std::uint32_t) {
+        if (keys.numbers.bitwise()) numbering += kBytesOfNumbering * side_.size();
+    });
+    if (may_keep(own) && numbering <= side_.memory_limit() / 2) return;
     each_key([&](KnnKeys& keys, int, std::uint32_t none) {
         if (keys.numbers.bitwise()) return;
         end_kept_key(keys, none);

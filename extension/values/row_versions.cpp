@@ -69,8 +69,9 @@ bool is_stored([[maybe_unused]] Oid relation, [[maybe_unused]] AttrNumber column
 /// The table and its children.
 List* family_of(const VersionedTable& table) {
     // The executor takes the locks that it needs.
-    return table.with_children ? find_all_inheritors(table.relation, NoLock, nullptr)
-                               : list_make1_oid(table.relation);
+    return table.with_children || table.tells_children()
+               ? find_all_inheritors(table.relation, NoLock, nullptr)
+               : list_make1_oid(table.relation);
 }
 
 // ---- Queries ----
@@ -131,7 +132,8 @@ bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTab
                    AddedColumns& added) {
     VersionedTable found{from->relid, from->inh && has_subclass(from->relid), attribute};
     if (!is_stored(found.relation, attribute) || !has_row_versions(found)) return false;
-    if (!removes_what_snapshots_see()) found.columns = found.with_children ? 3 : 2;
+    // A child may come until the query is planned.
+    if (!removes_what_snapshots_see()) found.columns = from->inh ? 3 : 2;
     for (int i = 0; i < found.columns; ++i) added.numbers[i] = kSystemColumns[i].number;
     table = found;
     return true;
@@ -238,7 +240,8 @@ std::uint64_t since_of_tuple(HeapTuple tuple, std::uint64_t next) {
 bool has_row_versions(const VersionedTable& table) {
     // Another module's scans need not have system columns.
     if (!only_own_paths() || !is_heap(table.relation)) return false;
-    if (!table.with_children) return true;
+    if (!table.with_children && !(table.tells_children() && has_subclass(table.relation)))
+        return true;
     List* const family = family_of(table);
     bool all = true;
     ListCell* cell;
@@ -252,7 +255,7 @@ RowOrigin RowOrigins::of(const Datum* values, const bool* nulls, bool value_in_r
     const Datum* const system = values + first_;
     RowPlace found;
     if (table_.has_places())
-        found = place(table_.with_children ? DatumGetObjectId(system[2]) : table_.relation,
+        found = place(table_.tells_children() ? DatumGetObjectId(system[2]) : table_.relation,
                       reinterpret_cast<ItemPointer>(DatumGetPointer(system[1])));
     return {DatumGetTransactionId(system[0]), found, value_in_row};
 }

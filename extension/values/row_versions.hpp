@@ -81,13 +81,13 @@
 // the system column xmin of the table that the value is a column of, beside the value, up through
 // views and subqueries in FROM. For values within rows (row_places.hpp), and for rows that are
 // remembered by page (rows_by_page.hpp), it gets the row's place, too: the system columns ctid and,
-// of a table with children, tableoid. They are added only where that changes nothing else: no
-// grouping, DISTINCT, set operation or set-returning function in a target list on the way, no use
-// of a subquery's whole row, and a heap with all its children. Not for tables that are temporary,
-// of a catalog, foreign, or of another access method, and not in sessions where another module
-// offers scans or joins of its own, which may not have system columns. Nobody needs a right to see
-// it, since the executor checks the columns that the parser noted, and policies of row-level
-// security stay on the table.
+// of a table that has children or may get some meanwhile, tableoid. They are added only where that
+// changes nothing else: no grouping, DISTINCT, set operation or set-returning function in a target
+// list on the way, no use of a subquery's whole row, and a heap with all its children. Not for
+// tables that are temporary, of a catalog, foreign, or of another access method, and not in
+// sessions where another module offers scans or joins of its own, which may not have system
+// columns. Nobody needs a right to see it, since the executor checks the columns that the parser
+// noted, and policies of row-level security stay on the table.
 
 #pragma once
 
@@ -118,6 +118,8 @@ struct VersionedTable {
 
     bool known() const { return OidIsValid(relation); }
     bool has_places() const { return columns > 1; }
+    /// Whether rows say which table they are of.
+    bool tells_children() const { return columns > 2; }
 };
 
 /// Adds system columns of the row that the values of this column are of, behind all columns of the

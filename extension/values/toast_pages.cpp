@@ -5,6 +5,7 @@ extern "C" {
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_am_d.h"
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -44,6 +45,8 @@ constexpr std::uint64_t kPart = 4;
 constexpr std::uint64_t kStretch = 32;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
+/// In the number of a value's chunks: one of them is not as it should be.
+constexpr std::uint16_t kNeverComplete = 0x8000;
 
 // The elements of a chunk are checked where it was copied to.
 static_assert(TOAST_MAX_CHUNK_SIZE % sizeof(std::uint32_t) == 0);
@@ -162,6 +165,7 @@ private:
     void close_table();
     void read_page(BlockNumber page);
     void take_chunk(HeapTuple chunk);
+    bool copy_chunk(HeapTuple chunk);
 
     PageFill& fill_;
     const Slot* all_slots_ = nullptr;
@@ -241,8 +245,9 @@ void PageReader::read_page(BlockNumber number) {
     ReleaseBuffer(buffer);
 }
 
-/// Copies a chunk to its place if it is as it should be. A value whose number an older one had,
-/// which has not been vacuumed, gets more chunks than it has, and is read again.
+/// Copies a chunk to its place if it is as it should be. A value of which one is not is read again,
+/// as is one whose number an older one had, which has not been vacuumed: it gets more chunks than
+/// it has.
 void PageReader::take_chunk(HeapTuple chunk) {
     const TupleDesc columns = RelationGetDescr(relation_);
     bool null = false;
@@ -252,27 +257,37 @@ void PageReader::take_chunk(HeapTuple chunk) {
         last_number_ = number;
     }
     if (last_row_ == kNone) return;
+    const std::atomic_ref arrived(fill_.arrived()[last_row_]);
+    if (copy_chunk(chunk))
+        arrived.fetch_add(1, std::memory_order_relaxed);
+    else
+        arrived.fetch_or(kNeverComplete, std::memory_order_relaxed);
+}
+
+/// Of a value that is wanted. False where the chunk is not as it should be.
+bool PageReader::copy_chunk(HeapTuple chunk) {
+    const TupleDesc columns = RelationGetDescr(relation_);
+    bool null = false;
     const auto place =
         static_cast<std::uint32_t>(DatumGetInt32(fastgetattr(chunk, 2, columns, &null))) *
         static_cast<std::uint64_t>(TOAST_MAX_CHUNK_SIZE);
     const auto* const value =
         reinterpret_cast<const varlena*>(DatumGetPointer(fastgetattr(chunk, 3, columns, &null)));
     if (place >= fill_.value_bytes() || VARATT_IS_EXTERNAL(value) || VARATT_IS_COMPRESSED(value))
-        return;
+        return false;
     const char* bytes = VARDATA_ANY(value);
     std::size_t size = VARSIZE_ANY_EXHDR(value);
-    if (size != std::min<std::uint64_t>(TOAST_MAX_CHUNK_SIZE, fill_.value_bytes() - place)) return;
+    if (size != std::min<std::uint64_t>(TOAST_MAX_CHUNK_SIZE, fill_.value_bytes() - place))
+        return false;
     std::uint64_t to = last_row_ * fill_.row_bytes + place - fill_.header_bytes;
     if (place == 0) {
-        if (!is_plain_header(fill_.type, bytes, fill_.dimensions)) return;
+        if (!is_plain_header(fill_.type, bytes, fill_.dimensions)) return false;
         bytes += fill_.header_bytes;
         size -= fill_.header_bytes;
         to += fill_.header_bytes;
     }
-    if (!all_finite(fill_.type.element, target_.put(to, bytes, size),
-                    size / element_size(fill_.type.element)))
-        return;
-    std::atomic_ref(fill_.arrived()[last_row_]).fetch_add(1, std::memory_order_relaxed);
+    return all_finite(fill_.type.element, target_.put(to, bytes, size),
+                      size / element_size(fill_.type.element));
 }
 
 void fill_in_process(void* shared, unsigned process) {
@@ -364,7 +379,9 @@ bool Preparation::open_tables() {
         Table table = fill_.tables[i];
         const Relation relation = table_open(table.table, AccessShareLock);
         table.pages = RelationGetNumberOfBlocks(relation);
-        if (table.values * fill_.value_bytes() * kPart < std::uint64_t{table.pages} * BLCKSZ) {
+        // A table of another access method may have another one for its TOAST table, too.
+        if (relation->rd_rel->relam != HEAP_TABLE_AM_OID ||
+            table.values * fill_.value_bytes() * kPart < std::uint64_t{table.pages} * BLCKSZ) {
             table_close(relation, AccessShareLock);
             continue;
         }

@@ -151,8 +151,9 @@ TEST_F(IndexBuild, ByAnyNumberOfProcessesFindsTheSame) {
                                 phase == "building index: writing directory")
                         << phase;
                 }
-            EXPECT_EQ(session().value("SELECT reltuples FROM pg_class WHERE oid = 'docs'::regclass"),
-                      session().value("SELECT count(*) FROM docs"))
+            EXPECT_EQ(
+                session().value("SELECT reltuples FROM pg_class WHERE oid = 'docs'::regclass"),
+                session().value("SELECT count(*) FROM docs"))
                 << how;
             session().rows("DROP INDEX docs_index");
             session().rows(std::string("CREATE INDEX ") + how +
@@ -199,7 +200,7 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
         EXPECT_GT(std::stol(session().value("SELECT pg_relation_size('docs_index') / 8192")), 4100);
         expect_index_finds_all_of_some(testing::rounds(2, 3), documents);
         session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 15000 AND 30000");
-        session().rows("VACUUM docs");
+        vacuum("docs");
         expect_index_finds_all_of_some(2, documents);
         const std::string size = session().value("SELECT pg_relation_size('docs_index')");
         session().rows("INSERT INTO docs SELECT i, 0, " + text("i") +
@@ -231,7 +232,7 @@ TEST_F(IndexBuild, HasSeveralModels) {
             "FROM generate_series(1, 3000) AS i");
         expect_some();
         session().rows("DELETE FROM docs WHERE id % 3 = 1 OR id BETWEEN 5000 AND 30000");
-        session().rows("VACUUM docs");
+        vacuum("docs");
         expect_some();
         const std::string size = session().value("SELECT pg_relation_size('docs_index')");
         session().rows("INSERT INTO docs SELECT i, 0, " + kind_of_document("i") +

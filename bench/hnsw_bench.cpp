@@ -3,7 +3,8 @@
 //
 // Arguments: items, queries, dimensions, metric (euclidean, inner_product), m, candidates, threads,
 // files of items and queries (float32, row by row), and values of ef. Prints the seconds of the
-// graph and recall of the 10 nearest, as cpp/hnsw makes it and pgvector searches it.
+// graph and recall of the 10 nearest, as cpp/hnsw makes it and pgvector searches it. In the
+// environment, EXACT_ROWS is HnswParameters::exact_rows; all items are exact without it.
 
 #include <algorithm>
 #include <chrono>
@@ -136,6 +137,9 @@ int main(int count, char** arguments) {
         std::strcmp(arguments[4], "euclidean") == 0 ? Metric::euclidean : Metric::inner_product;
     parameters.m = static_cast<unsigned>(number(5));
     parameters.links.candidates = number(6);
+    const char* const exact_rows = std::getenv("EXACT_ROWS");
+    parameters.exact_rows =
+        exact_rows == nullptr ? n : static_cast<std::size_t>(std::atoll(exact_rows));
 
     Execution execution(static_cast<unsigned>(number(7)));
     HnswBuilder builder(parameters, rows, {});

@@ -229,7 +229,7 @@ void define_settings() {
     DefineCustomIntVariable(
         "gputext.hnsw_exact_rows",
         "Sets the number of rows up to which an HNSW index is made of exact nearest rows.",
-        "Further rows are compared with some of those before them. 0 takes 262144 rows, and 4194304 "
+        "Further rows are compared with some of those before them. 0 takes 262144 rows, and all "
         "where a GPU compares them.",
         &hnsw_exact_rows_setting, 0, 0, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomRealVariable(

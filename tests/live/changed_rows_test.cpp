@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/live/dice.hpp"
 #include "tests/live/resident_use.hpp"
 #include "tests/support/test_size.hpp"
 
@@ -165,7 +166,7 @@ protected:
         const std::string right = question.expected(session);
         EXPECT_EQ(question.answer(session), right) << question.asked;
     }
-    void run_history(const std::vector<Question>& all, unsigned seed, int answers);
+    void run_history(const std::vector<Question>& all, unsigned history, int answers);
     static void expect_right_in_transaction(Session& session, const Question& question) {
         session.rows("BEGIN ISOLATION LEVEL REPEATABLE READ");
         expect_right(session, question);
@@ -471,8 +472,8 @@ TEST_F(ChangedRows, AreThereAfterACrash) {
 
 /// Two sessions search, one of them in transactions with one snapshot, while these and two others
 /// change rows, in transactions that commit or not.
-void ChangedRows::run_history(const std::vector<Question>& all, unsigned seed, int answers) {
-    std::mt19937 random(seed);
+void ChangedRows::run_history(const std::vector<Question>& all, unsigned history, int answers) {
+    std::mt19937 random(history_seed(history));
     const auto below = [&](unsigned most) { return static_cast<unsigned>(random()) % most; };
     Session old(server().connection());
     Session writers[] = {Session(server().connection()), Session(server().connection())};
@@ -667,7 +668,7 @@ TEST_F(ChangedRows, AreThoseOfAScanWhileTheyChange) {
     const std::string where = server().connection().text;
     std::thread writing([&] {
         Session writer{ConnectionString{where}};
-        std::mt19937 random(5);
+        std::mt19937 random(history_seed(5));
         for (int i = 0; !done; ++i) {
             const std::string id = std::to_string(1 + random() % kPlaces);
             if (random() % 40 == 0) writer.rows("VACUUM places");
@@ -697,7 +698,7 @@ TEST_F(ChangedRows, OnAStandbyAreThoseOfAScan) {
     {
         Session reader(standby->connection()), another(standby->connection());
         for (Session* each : {&reader, &another}) each->rows("SET gputext.device = cpu");
-        std::mt19937 random(13);
+        std::mt19937 random(history_seed(13));
         const auto below = [&](std::size_t most) { return random() % most; };
         const std::vector<Question> all = questions();
         std::vector<int> asked(all.size()), taken(all.size());

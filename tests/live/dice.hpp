@@ -16,6 +16,11 @@ inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
     return value == nullptr || *value == '\0' ? otherwise : std::stoull(value);
 }
 
+/// Of a random history that has a number of its own: GPUTEXT_TEST_SEED gives others.
+inline std::uint32_t history_seed(unsigned history) {
+    return static_cast<std::uint32_t>(1000 * number_from("GPUTEXT_TEST_SEED", 0) + history);
+}
+
 /// Gives the same numbers for the same seed with every library.
 class Dice {
 public:

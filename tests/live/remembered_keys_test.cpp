@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/live/dice.hpp"
 #include "tests/live/resident_use.hpp"
 #include "tests/support/test_size.hpp"
 
@@ -307,7 +308,7 @@ TEST_F(RememberedKeys, KeepToTheirMemory) {
 /// Two sessions search, one of them in transactions with one snapshot, while these and another one
 /// change rows of both tables.
 TEST_F(RememberedKeys, GiveTheSameRowsWhateverHappens) {
-    std::mt19937 random(17);
+    std::mt19937 random(history_seed(17));
     const auto below = [&](std::size_t most) { return random() % most; };
     const std::vector<Question> all = questions();
     Session old(server().connection()), writer(server().connection());

@@ -108,16 +108,23 @@ double seconds_since(DaemonJob::Clock::time_point begin) {
     return std::chrono::duration<double>(DaemonJob::Clock::now() - begin).count();
 }
 
-Status make_reply(DaemonJob& job, const std::vector<std::string>& names) {
+/// Of those that had a share of the work.
+std::string names_of(const std::vector<NamedDevice>& devices, const DaemonJob& job) {
+    std::string names;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        if (job.parts.devices[i] && job.work->has_work_of(*devices[i].device))
+            names += (names.empty() ? "" : ", ") + devices[i].name;
+    return names;
+}
+
+Status make_reply(DaemonJob& job, const std::vector<NamedDevice>& devices) {
     MemoryFile file;
     GPUTEXT_TRY(job.work->merge(job.execution));
     GPUTEXT_TRY(job.work->write(file, job.execution));
     GPUTEXT_TRY(file.seal());
     JobReport report;
     report.device = job.device;
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (job.parts.devices[i])
-            report.device_name += (report.device_name.empty() ? "" : ", ") + names[i];
+    report.device_name = names_of(devices, job);
     report.seconds = seconds_since(job.begun);
     report.retries = static_cast<std::uint32_t>(job.retries);
     report.uploaded = job.uploaded;
@@ -128,9 +135,9 @@ Status make_reply(DaemonJob& job, const std::vector<std::string>& names) {
 }
 
 /// Makes the reply of a job whose parts are done, or which has failed. Never throws.
-void finish(DaemonJob& job, const std::vector<std::string>& names) noexcept {
+void finish(DaemonJob& job, const std::vector<NamedDevice>& devices) noexcept {
     job.shown = &job.execution;
-    if (job.status.ok()) job.status = status_or_exception([&] { return make_reply(job, names); });
+    if (job.status.ok()) job.status = status_or_exception([&] { return make_reply(job, devices); });
     job.files.clear();
     job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(job.begun));
     const Status replied = status_or_exception([&]() -> Status {
@@ -171,7 +178,7 @@ DeviceWorkers::DeviceWorkers(std::span<const std::unique_ptr<Device>> devices,
       ended_(std::move(ended)),
       running_(devices.size()),
       lost_(devices.size()) {
-    for (const auto& device : devices) names_.push_back(device->info().name);
+    for (const auto& device : devices) devices_.push_back({device.get(), device->info().name});
     try {
         threads_.reserve(devices.size());
         for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -297,7 +304,8 @@ void DeviceWorkers::begin(const SharedJob& job, std::int32_t number, Lock& lock)
     job->begun = DaemonJob::Clock::now();
     const auto left = static_cast<std::size_t>(std::count(lost_.begin(), lost_.end(), false));
     lock.unlock();
-    Status status = status_or_exception([&] { return prepare(*job, number, names_.size(), left); });
+    Status status =
+        status_or_exception([&] { return prepare(*job, number, devices_.size(), left); });
     lock.lock();
     if (status.ok()) {
         open_.push_back(job);
@@ -405,7 +413,7 @@ void DeviceWorkers::leave(SharedJob job, std::int32_t number, Lock& lock) {
         return;
     }
     lock.unlock();
-    finish(*job, names_);
+    finish(*job, devices_);
     lock.lock();
     running_[number] = nullptr;
     hand_back(std::move(job), lock);
@@ -439,7 +447,7 @@ DeviceWorkers::SharedJob DeviceWorkers::take_stranded() {
 void DeviceWorkers::end_stranded_jobs(Lock& lock) {
     while (SharedJob job = take_stranded()) {
         lock.unlock();
-        finish(*job, names_);
+        finish(*job, devices_);
         lock.lock();
         hand_back(std::move(job), lock);
     }

@@ -23,6 +23,12 @@
 
 namespace gputext {
 
+/// A device as replies name it.
+struct NamedDevice {
+    const Device* device;
+    std::string name;
+};
+
 /// A device that failed in a job, and how: device_error, device_lost or out_of_memory.
 struct DeviceFailure {
     std::int32_t device;
@@ -136,7 +142,7 @@ private:
     SharedJob take_stranded();
     void end_stranded_jobs(Lock& lock);
 
-    std::vector<std::string> names_;  // of the devices
+    std::vector<NamedDevice> devices_;
     std::uint64_t memory_limit_;
     Ended ended_;
     std::mutex mutex_;

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
@@ -61,9 +65,15 @@ public:
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return shared_->take_part(
             [&](const AssignmentTask& task, const UseAssignment& use) {
+                note_share(device, task.clusters.clusters);
                 return device.compute<KMeansOnDevice>(task, use, memory, execution);
             },
             execution);
+    }
+    /// One that came too late had no items.
+    bool has_work_of(const Device& device) const override {
+        return std::ranges::any_of(shares_,
+                                   [&](const Share& share) { return share.device == &device; });
     }
     Status write(MemoryFile& file, Execution& execution) override {
         const KMeans& answer = shared_->answer();
@@ -87,8 +97,27 @@ public:
     }
 
 private:
+    /// A device and its items.
+    struct Share {
+        const Device* device;
+        std::size_t begin, end;
+    };
+
+    /// Where it began anew, all items are shared out again: who had any of these has them no more.
+    void note_share(const Device& device, std::span<const std::uint32_t> clusters) {
+        const auto begin =
+            static_cast<std::size_t>(clusters.data() - shared_->answer().clusters.data());
+        const std::size_t end = begin + clusters.size();
+        const std::lock_guard lock(mutex_);
+        std::erase_if(shares_,
+                      [&](const Share& other) { return other.begin < end && begin < other.end; });
+        shares_.push_back({&device, begin, end});
+    }
+
     MappedMatrix items_;
     std::optional<SharedKMeans> shared_;
+    std::mutex mutex_;  // of what follows
+    std::vector<Share> shares_;
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitKMeans& request);

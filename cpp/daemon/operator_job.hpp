@@ -49,6 +49,8 @@ public:
     virtual Status merge([[maybe_unused]] Execution& execution) { return {}; }
     /// Appends the answer to the reply's file.
     virtual Status write(MemoryFile& file, Execution& execution) = 0;
+    /// Whether the answer has something that this device, of which run() has been ok, computed.
+    virtual bool has_work_of([[maybe_unused]] const Device& device) const { return true; }
     /// The reply's message.
     virtual Message reply(const JobReport& report) const = 0;
 };

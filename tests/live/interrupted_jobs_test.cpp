@@ -119,6 +119,27 @@ TEST_F(Waiting, ForADeviceCanBeCancelled) {
     expect_recovered();
 }
 
+// Two devices share a k-means: one decides, and the other one does what it says.
+TEST_F(Waiting, ForDevicesThatShareAKMeansCanBeCancelled) {
+    if (on_real_gpus()) GTEST_SKIP() << "their number is not known";
+    const long cancelled = counter("cancelled");
+    inject("in_job:gather:2");
+    Running running(session(),
+                    "SELECT FROM k_means($$SELECT i, ARRAY[sin(i), cos(7 * i)]::real[] FROM "
+                    "generate_series(1::bigint, 300000) AS i$$, 2000, iterations => 100)");
+    EXPECT_TRUE(eventually([&] {
+        return other().value(
+                   "SELECT count(*) FROM gputext_activity WHERE phase IN ('choosing first "
+                   "centroids', 'assigning items')") == "1";
+    }));
+    std::this_thread::sleep_for(300ms);
+    EXPECT_FALSE(running.done());
+    other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+    EXPECT_EQ(running.wait(), "57014");
+    EXPECT_EQ(counter("cancelled"), cancelled + 1);
+    expect_recovered();
+}
+
 // A device that never comes back holds up no session that gives up on it.
 TEST_F(Waiting, ForAStuckDeviceCanBeCancelled) {
     inject("in_job:stuck");

@@ -28,6 +28,11 @@ const char* const kWalk =
     "OUT links bigint[], OUT laid_out boolean, OUT unlinked bigint, OUT unreached bigint) "
     "LANGUAGE c STRICT AS '$libdir/gputext', 'gputext_hnsw_walk'";
 
+/// A vector unchanged, after a millisecond.
+const char* const kSlowly =
+    "CREATE OR REPLACE FUNCTION slowly(v vector) RETURNS vector IMMUTABLE STRICT PARALLEL SAFE "
+    "LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN v; END'";
+
 constexpr const char* kDatabase = "hnsw";
 
 /// By the device that computes the graph. On one, workers write pages before the links are known.
@@ -509,10 +514,7 @@ TEST_P(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
         session.rows("CREATE UNLOGGED TABLE items AS TABLE pool");
         session.rows("ALTER TABLE items SET (parallel_workers = 2)");
         // So that each worker has read some rows before another one is done
-        session.rows(
-            "CREATE OR REPLACE FUNCTION slowly(v vector) RETURNS vector IMMUTABLE STRICT PARALLEL "
-            "SAFE "
-            "LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN v; END'");
+        session.rows(kSlowly);
         std::set<std::string> files, of_slow;
         for (const int processes : {1, 2, 3}) {
             session.rows("SET max_parallel_maintenance_workers = " + std::to_string(processes - 1));
@@ -539,6 +541,38 @@ TEST_P(HnswBuild, OfAnUnloggedTableHasTheSameBytesAndIsEmptyAfterACrash) {
     EXPECT_EQ(session.value("SELECT pages FROM hnsw_walk('items_index')"), "2");
     session.rows("INSERT INTO items TABLE pool");
     expect_goes_on(session);
+    expect_no_crash(server().log());
+}
+
+// Workers that may not open the session's files leave its rows and pages to it.
+TEST_P(HnswBuild, IsWholeWhereWorkersMayNotOpenItsFiles) {
+    const std::string build =
+        "CREATE INDEX slow_index ON items USING hnsw ((slowly(v)::vector(100)) vector_l2_ops)";
+    Builder session;
+    session.rows(
+        "CREATE OR REPLACE FUNCTION hide_files() RETURNS void LANGUAGE c AS '$libdir/gputext', "
+        "'gputext_hide_files'");
+    session.rows(kSlowly);
+    session.rows("ALTER TABLE items SET (parallel_workers = 2)");
+    session.rows("SET max_parallel_maintenance_workers = 2");
+    session.rows("SET log_min_messages = debug1");
+    const auto expect_workers = [&](std::size_t logged) {
+        const std::string log = server().log().substr(logged);
+        EXPECT_NE(log.find("building index \"slow_index\" with 2 of 2"), std::string::npos);
+        EXPECT_NE(log.find("writing pages in 2 of 2"), std::string::npos);
+    };
+    std::string expected;
+    for (const bool hidden : {false, true}) {
+        if (hidden) session.rows("SELECT hide_files()");
+        const std::size_t logged = server().log().size();
+        session.rows(build);
+        expect_workers(logged);
+        EXPECT_EQ(session.value("SELECT \"rows\" FROM hnsw_walk('slow_index')"), "3000");
+        const std::string found = facts(session, "slow_index");
+        if (!hidden) expected = found;
+        EXPECT_EQ(found, expected);
+        session.rows("DROP INDEX slow_index");
+    }
     expect_no_crash(server().log());
 }
 

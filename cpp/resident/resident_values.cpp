@@ -288,6 +288,10 @@ std::uint64_t ResidentValues::bytes_of_parts() const {
 
 template <class Which>
 void ResidentValues::give_up_parts(const Which& which) {
+    const auto count = std::count_if(parts_.begin(), parts_.end(), which);
+    if (count == 0) return;
+    // An exception amid them would leave parts without a chunk.
+    given_up_.reserve(given_up_.size() + static_cast<std::size_t>(count));
     std::erase_if(parts_, [&](Part& part) {
         if (!which(part)) return false;
         given_up_.push_back(part.chunk);
@@ -330,12 +334,12 @@ bool ResidentValues::may_add_part(const ValueRequest& request, const ResidentChu
 void ResidentValues::add_part(std::shared_ptr<const ResidentChunk> chunk,
                               const ValueRequest& request) {
     Part part{std::move(chunk), request.asked.kind.database, {}, requests_};
+    parts_.reserve(parts_.size() + 1);
     for (const ValuePointer& pointer : request.pointers) ++part.tables[pointer.table];
     while (bytes_of_parts() + part.cost() > limits_.bytes / kPartOfParts) give_up(oldest_part());
-    parts_.reserve(parts_.size() + 1);
+    give_up_to_limits(&request, &part);
     files_ += part.chunk->files();
     bytes_ += part.cost();
-    give_up_to_limits(&request);
     parts_.push_back(std::move(part));
 }
 
@@ -417,9 +421,10 @@ bool ResidentValues::add(std::shared_ptr<const ResidentChunk> chunk, const Value
 }
 
 void ResidentValues::give_up(ValueIndex& index, const IndexedChunk& chunk) {
+    given_up_.push_back(chunk.chunk);
     bytes_ -= chunk.cost();
     files_ -= chunk.chunk->files();
-    given_up_.push_back(std::move(index.remove(chunk)->chunk));
+    index.remove(chunk);
 }
 
 /// Gives up the chunks of which other chunks have most of the values by now.
@@ -450,8 +455,10 @@ ResidentValues::Oldest ResidentValues::oldest_chunk(const ValueRequest* request)
     return take_new ? of_new : of_used;
 }
 
-void ResidentValues::give_up_to_limits(const ValueRequest* request) {
-    while (bytes_ > limits_.bytes || files_ > limits_.files) {
+void ResidentValues::give_up_to_limits(const ValueRequest* request, const Part* coming) {
+    const std::uint64_t more_bytes = coming == nullptr ? 0 : coming->cost();
+    const std::size_t more_files = coming == nullptr ? 0 : coming->chunk->files();
+    while (bytes_ + more_bytes > limits_.bytes || files_ + more_files > limits_.files) {
         const Oldest oldest = oldest_chunk(request);
         if (!parts_.empty() &&
             (oldest.chunk == nullptr || oldest_part().last_used <= oldest.chunk->last_used))

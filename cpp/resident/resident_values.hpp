@@ -203,8 +203,9 @@ private:
         IndexedChunk* chunk = nullptr;
     };
     Oldest oldest_chunk(const ValueRequest* request);
-    /// Nothing that the request, if there is one, has values in.
-    void give_up_to_limits(const ValueRequest* request = nullptr);
+    /// Nothing that the request, if there is one, has values in. There is room for the part that is
+    /// to come then, too.
+    void give_up_to_limits(const ValueRequest* request = nullptr, const Part* coming = nullptr);
     bool is_new(const IndexedChunk& chunk) const;
     std::uint64_t bytes_of_sources(const ValueRequest& request) const;
     void drop_empty();

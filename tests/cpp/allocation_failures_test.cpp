@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <numeric>
 #include <stdexcept>
@@ -19,8 +20,10 @@
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/embeddings/word2vec.hpp"
 #include "cpp/knn/k_means.hpp"
+#include "cpp/resident/resident_values.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace {
 
@@ -241,6 +244,109 @@ TEST_P(AllocationFailures, OfATrainingAreOutOfMemory) {
         return status.ok() ? run.run_on_cpu(execution) : status;
     });
     EXPECT_GT(errors, 10);
+}
+
+/// A store that keeps values of two tables.
+class KeptValues {
+public:
+    explicit KeptValues(std::uint64_t limit) : store_({limit, 100}) {
+        for (const std::uint32_t table : {kLarge, kSmall}) {
+            const auto values = values_of(table);
+            ValueRequest request = find(values);
+            const auto bytes = testing::bytes_of_all(values);
+            testing::ValueFiles files(bytes);
+            EXPECT_TRUE(
+                store_.add(request, {bytes.size(), files.shape}, std::move(files.files)).ok());
+            store_.settle();
+        }
+        EXPECT_EQ(store_.bytes(), 500 * kCost);
+    }
+
+    /// For some of a table's values, all of which are kept.
+    ValueRequest find(std::uint32_t table, std::size_t begin, std::size_t count) {
+        const auto all = values_of(table);
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+        return find({first, first + static_cast<std::ptrdiff_t>(count)});
+    }
+    Status take_part(ValueRequest& request) {
+        Execution execution(1);
+        const Status taken =
+            store_.take(request, {.early = false, .again = true}, execution).status();
+        // A copy that could not be filled
+        return taken.code() == ErrorCode::unavailable ? Status::out_of_memory() : taken;
+    }
+    void add_part(std::uint32_t table, std::size_t begin, std::size_t count) {
+        ValueRequest request = find(table, begin, count);
+        EXPECT_TRUE(take_part(request).ok());
+    }
+    Status forget(std::uint32_t table) {
+        return status_or_exception([&] {
+            store_.forget(kKind.database, table);
+            return Status();
+        });
+    }
+    ResidentValues& store() { return store_; }
+
+    static constexpr std::uint32_t kLarge = 3, kSmall = 5;
+    static constexpr std::uint64_t kSize = 400, kCost = kSize + 96;
+
+private:
+    static testing::ResidentValueList values_of(std::uint32_t table) {
+        return testing::some_values(table, 1, table == kLarge ? 300 : 200, kSize);
+    }
+    ValueRequest find(const testing::ResidentValueList& values) {
+        ValueRequest request;
+        const auto pointers = testing::pointer_file(values);
+        EXPECT_TRUE(store_
+                        .find({1, 100, kKind, static_cast<std::uint32_t>(values.size())},
+                              pointers.get(), request, {})
+                        .ok());
+        return request;
+    }
+
+    static constexpr ValueKind kKind{7, ValueForm::vector, ElementType::float32, kSize / 4};
+    ResidentValues store_;
+};
+
+/// They have what they say, whatever fails: nothing once all is forgotten.
+TEST_P(AllocationFailures, OfKeptValuesLeaveTheirAccountsRight) {
+    constexpr auto kLarge = KeptValues::kLarge, kSmall = KeptValues::kSmall;
+    using Work = std::function<Status(KeptValues&, ValueRequest&)>;
+    const auto fail_each = [](std::uint64_t limit, const std::function<void(KeptValues&)>& begin,
+                              const Work& work) {
+        return fail_each_allocation(GetParam(), [&] {
+            const long number = allocations_left.exchange(-1);
+            KeptValues kept(limit);
+            begin(kept);
+            kept.store().given_up();
+            ValueRequest request = kept.find(kLarge, 100, 100);
+            allocations_left = number;
+            const Status status = work(kept, request);
+            allocations_left = -1;
+            const std::uint64_t bytes = kept.store().bytes();
+            EXPECT_LE(bytes, kept.store().limit()) << "allocation " << number;
+            EXPECT_TRUE(kept.forget(0).ok());
+            EXPECT_EQ(kept.store().bytes(), 0u) << "allocation " << number << " of " << bytes;
+            return status;
+        });
+    };
+    const Work take_part = [](KeptValues& kept, ValueRequest& request) {
+        return kept.take_part(request);
+    };
+    // For the part another one is given up, or the chunk that it is not of.
+    const auto add_part = [](KeptValues& kept) { kept.add_part(kLarge, 0, 100); };
+    EXPECT_GT(fail_each(300'000, add_part, take_part), 5);
+    EXPECT_GT(fail_each(
+                  260'000, [](KeptValues&) {}, take_part),
+              5);
+    // Parts are forgotten, but for the one between them.
+    const auto add_parts = [](KeptValues& kept) {
+        kept.add_part(kLarge, 0, 40);
+        kept.add_part(kSmall, 0, 40);
+        kept.add_part(kLarge, 40, 40);
+    };
+    const Work forget = [](KeptValues& kept, ValueRequest&) { return kept.forget(kLarge); };
+    EXPECT_GT(fail_each(300'000, add_parts, forget), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachOfThem, AllocationFailures, ::testing::Bool(),

@@ -2,6 +2,10 @@
 // and gives the rows that it would give if it read everything, whatever has happened to the table,
 // the server, or gputextd meanwhile.
 
+#include <array>
+#include <thread>
+#include <vector>
+
 #include "tests/live/interruption.hpp"
 #include "tests/live/next_oid.hpp"
 #include "tests/live/places_test.hpp"
@@ -485,6 +489,52 @@ TEST_F(ResidentPlaces, AreThoseOfOldRowsAfterTheTableWasRewritten) {
         session().rows("VACUUM places");
         EXPECT_EQ(answer(session(), "places"), expected(session(), "places")) << rewrite;
     }
+}
+
+/// After its columns were chosen, and before it is planned, the query gets the rows of a child, at
+/// the places of rows of the table.
+TEST_F(ResidentPlaces, AreThoseOfAChildThatComesWhileTheQueryIsPlanned) {
+    session().rows("CREATE TABLE parts (LIKE places) PARTITION BY LIST (kind)");
+    session().rows("CREATE TABLE child (LIKE places INCLUDING STORAGE)");
+    session().rows("CREATE TABLE part (LIKE places INCLUDING STORAGE)");
+    session().rows("INSERT INTO part SELECT * FROM places WHERE kind = 1");
+    insert("child", 1, kRows, 50);
+    // The planner computes it, and looks then at what has changed.
+    session().rows(
+        "CREATE FUNCTION held() RETURNS int IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$BEGIN "
+        "PERFORM "
+        "pg_advisory_lock(7), pg_advisory_unlock(7); PERFORM FROM asked; RETURN 1; END$$");
+    session().rows("CREATE TABLE asked ()");
+    session().rows(
+        "CREATE FUNCTION row_places(query text, OUT id bigint, OUT relation regclass, OUT place "
+        "tid) RETURNS SETOF record LANGUAGE c STRICT AS '$libdir/gputext', 'gputext_row_places'");
+    keep_all();
+    const std::string attach = "ALTER TABLE parts ATTACH PARTITION part FOR VALUES IN (1)";
+    for (const auto& [table, change, tables] : std::vector<std::array<std::string, 3>>{
+             {"places", "ALTER TABLE child INHERIT places", "child places"},
+             {"parts", attach, "part"}}) {
+        other().rows("SELECT pg_advisory_lock(7)");
+        std::string found;
+        std::thread asking([&] {
+            found = session().value(
+                "SELECT string_agg(DISTINCT relation::text, ' ') FROM row_places('SELECT id, place "
+                "FROM " +
+                table + ", held()')");
+        });
+        EXPECT_TRUE(eventually([&] {
+            return other().value(
+                       "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT "
+                       "granted") == "1";
+        }));
+        other().rows(change);
+        other().rows("SELECT pg_advisory_unlock(7)");
+        asking.join();
+        EXPECT_EQ(found, tables) << change;
+        for (int i = 0; i < 2; ++i)
+            EXPECT_EQ(answer(session(), table), expected(session(), table)) << change;
+    }
+    session().rows("DROP TABLE parts, child, asked");
+    session().rows("DROP FUNCTION held, row_places");
 }
 
 /// Two columns of one table, and one that rows do not have, as it was added after them.

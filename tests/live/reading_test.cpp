@@ -432,6 +432,25 @@ TEST_F(Reading, OfFewValuesOrOfOneAgainTakesNoPages) {
     }
 }
 
+/// Its pages may be of another form than a heap's, and so may those of its TOAST table.
+TEST_F(Reading, OfATableOfAnotherAccessMethodTakesNoPages) {
+    session().rows("DROP ACCESS METHOD IF EXISTS other_heap CASCADE");
+    session().rows("CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler");
+    session().rows("CREATE TABLE others (LIKE places INCLUDING STORAGE) USING other_heap");
+    session().rows("INSERT INTO others TABLE places");
+    EXPECT_EQ(session().value("SELECT amname FROM pg_class AS c JOIN pg_class AS t ON t.oid = "
+                              "c.reltoastrelid JOIN pg_am AS a ON a.oid = t.relam WHERE c.oid = "
+                              "'others'::regclass"),
+              "other_heap");
+    for (const auto& [table, takes_pages] :
+         {std::pair("places", true), std::pair("others", false)}) {
+        EXPECT_EQ(reader().watched(digest_of(similarities_of(std::string("place FROM ") + table))),
+                  expected(kSimilarities));
+        EXPECT_EQ(reader().says("pages of TOAST tables"), takes_pages) << table;
+    }
+    session().rows("DROP ACCESS METHOD other_heap CASCADE");
+}
+
 TEST_F(Reading, OfPagesTellsWhichVectorIsWrong) {
     copy("places");
     const std::pair<const char*, const char*> changes[] = {

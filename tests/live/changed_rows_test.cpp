@@ -658,6 +658,10 @@ TEST_F(ChangedRows, OfPgvectorAreThoseOfAScanWhateverHappens) {
     for (const char* table : {"places", "asked"})
         session().rows("ALTER TABLE " + std::string(table) +
                        " ALTER place TYPE vector(40) USING place::vector");
+    // Rows that are rewritten are short before they are stored: the vectors lie within them, and
+    // are too few to be kept.
+    session().rows("TRUNCATE places");
+    fill();
     session().rows("VACUUM places, asked");
     run_history(questions_of_pgvector(), 14, testing::rounds(40, 5000));
 }

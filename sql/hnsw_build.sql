@@ -152,6 +152,12 @@ SET temp_file_limit = '4MB';
 CREATE INDEX ON narrow USING hnsw ((widened(i)::vector(600)) vector_l2_ops);
 SET temp_file_limit = '40MB';
 CREATE INDEX ON narrow USING hnsw ((widened(i)::vector(600)) vector_l2_ops);
+-- There is room for the vectors twice, but not beside the graph.
+SET gputext.host_memory_limit = '1MB';
+SET temp_file_limit = '1kB';
+CREATE TABLE short AS SELECT format('[%s,%s,1]', i, i % 7)::vector(3) AS v FROM generate_series(1, 1200) AS i;
+VACUUM short;
+CREATE INDEX ON short USING hnsw (v vector_l2_ops);
 RESET temp_file_limit;
 RESET gputext.host_memory_limit;
 RESET max_parallel_maintenance_workers;

@@ -91,16 +91,25 @@ std::size_t bytes_of_element(unsigned m) {
     return 2 * std::size_t{m} * (4 * sizeof(std::uint32_t) + sizeof(double)) + 64;
 }
 
-/// About the most that the values can take: what the table takes on disk, or, where they are made
-/// of less by an expression or lie there compressed, what as many values take as it has rows.
-std::uint64_t most_bytes_of_values(Relation table, const IndexKind& kind) {
+/// What the graph takes, and the values of its upper layers, of which the builder has a copy.
+std::size_t bytes_of_graph(const IndexKind& kind, std::size_t elements) {
+    return elements * (bytes_of_element(kind.m) + kind.row_bytes() / kind.m);
+}
+
+/// Whether the values may be more than fit into memory: twice, as each process has those of its
+/// rows and then all are put in order, and then once beside the graph. They take about what the
+/// table takes on disk, or, where they are made of less by an expression or lie there compressed,
+/// what as many values take as it has rows.
+bool have_to_be_on_disk(Relation table, const IndexKind& kind) {
     const Datum size =
         DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(RelationGetRelid(table)));
     BlockNumber pages;
     double rows, all_visible;
     estimate_rel_size(table, nullptr, &pages, &rows, &all_visible);
-    const double bytes = rows * static_cast<double>(kind.row_bytes());
-    return static_cast<std::uint64_t>(std::max(static_cast<double>(DatumGetInt64(size)), bytes));
+    const double bytes = std::max(static_cast<double>(DatumGetInt64(size)),
+                                  rows * static_cast<double>(kind.row_bytes()));
+    const auto graph = static_cast<double>(bytes_of_graph(kind, static_cast<std::size_t>(rows)));
+    return std::max(2 * bytes, bytes + graph) > static_cast<double>(memory_limit());
 }
 
 // ---- The graph ----
@@ -237,8 +246,7 @@ HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, bool on_
     parameters.links.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
     parameters.exact_rows = hnsw_exact_rows();
-    if (parameters.exact_rows == 0)
-        parameters.exact_rows = on_device ? SIZE_MAX : kExactRows;
+    if (parameters.exact_rows == 0) parameters.exact_rows = on_device ? SIZE_MAX : kExactRows;
     parameters.links.block_rows =
         std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
     parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
@@ -264,11 +272,6 @@ void set_too_large(Reason& reason, const char* of, std::size_t count, std::size_
     std::snprintf(reason.hint, sizeof reason.hint,
                   "Set maintenance_work_mem and gputext.host_memory_limit to '%zuMB' or more.",
                   (bytes >> 20) + 1);
-}
-
-/// What the graph takes, and the values of its upper layers, of which the builder has a copy.
-std::size_t bytes_of_graph(const IndexKind& kind, std::size_t elements) {
-    return elements * (bytes_of_element(kind.m) + kind.row_bytes() / kind.m);
 }
 
 /// Before so many rows are put in order: sets the reason where they are too many to have numbers of
@@ -337,8 +340,7 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     TimeSplit times;
 
     begin_phase(kReading);
-    // Twice, as each process has the values of its rows and then all are put in order.
-    const bool on_disk = 2 * most_bytes_of_values(table, kind) > memory_limit();
+    const bool on_disk = have_to_be_on_disk(table, kind);
     // For the parts that the values lie in, and those that they are put together from
     make_owned<DescriptorRoom>(context)->reserve(on_disk ? 2 : 2 * kMostParts);
     ReadFiles files = open_files(wanted_processes(table, index, info), on_disk, of_files);

@@ -32,7 +32,6 @@ namespace gputext::hnsw {
 namespace {
 
 constexpr int kNormProcedure = 2;  // of an operator class
-constexpr const char* kUnknownClass = "%s has no such operator class for one column";
 
 /// The releases of pgvector whose format was read, and whose indexes were searched, changed and
 /// vacuumed.
@@ -43,10 +42,9 @@ void set(Reason& reason, const char* format, const char* what) {
     std::snprintf(reason.text, sizeof reason.text, format, what);
 }
 
-/// The same of what gputext does not know.
-void set_unknown(Reason& reason, const char* format, const char* what) {
-    set(reason, format, what);
-    copy_text(reason.hint, "Set gputext.build_hnsw to off if it is to be so.");
+void set_unknown_class(Reason& reason) {
+    set(reason, "its operator class is not one of %s's", "pgvector");
+    copy_text(reason.hint, "Use an operator class of pgvector, or set gputext.build_hnsw to off.");
 }
 
 /// The version of the extension vector, in the current memory context; null without it.
@@ -74,9 +72,10 @@ void check_version(Reason& reason) {
     const char* const version = version_of_pgvector();
     int major = -1, minor = -1;
     if (version != nullptr) std::sscanf(version, "%d.%d", &major, &minor);
-    if (major != 0 || minor < kFirstMinor || minor > kLastMinor)
-        set_unknown(reason, "version %.40s of the extension vector is not known to it",
-                    version == nullptr ? "(none)" : version);
+    if (major == 0 && minor >= kFirstMinor && minor <= kLastMinor) return;
+    set(reason, "version %.40s of the extension vector is not known to it",
+        version == nullptr ? "(none)" : version);
+    copy_text(reason.hint, "Update gputext, or set gputext.build_hnsw to off.");
 }
 
 /// An integer option, in any form that the server takes; 0 for none.
@@ -130,7 +129,7 @@ IndexKind kind_of(Relation index, Reason& reason) {
     }
     const std::optional<Metric> metric = metric_of(index);
     if (!metric || RelationGetNumberOfAttributes(index) != 1) {
-        set_unknown(reason, kUnknownClass, "pgvector");
+        set_unknown_class(reason);
         return kind;
     }
     kind.element = vectors->element;
@@ -138,8 +137,12 @@ IndexKind kind_of(Relation index, Reason& reason) {
     kind.ef_construction = option_of(index, "ef_construction", 64);
     const int dimensions = TupleDescAttr(RelationGetDescr(index), 0)->atttypmod;
     const int most = kind.element == ElementType::float16 ? 4000 : 2000;
-    if (dimensions < 1 || dimensions > most || kind.m < 2 || kind.m > 100 ||
-        kind.ef_construction < 2 * kind.m || kind.ef_construction > 1000) {
+    if (dimensions < 1) {
+        set(reason, "its column of type %.100s has no number of dimensions", format_type_be(type));
+        return kind;
+    }
+    if (dimensions > most || kind.m < 2 || kind.m > 100 || kind.ef_construction < 2 * kind.m ||
+        kind.ef_construction > 1000) {
         set(reason, "%s refuses its options or its number of dimensions", "pgvector");
         return kind;
     }
@@ -147,8 +150,7 @@ IndexKind kind_of(Relation index, Reason& reason) {
     kind.normalized = OidIsValid(index_getprocid(index, 1, kNormProcedure));
     // Of vectors of length 1 both metrics give the same order.
     kind.metric = kind.normalized ? Metric::euclidean : *metric;
-    if (kind.normalized != (*metric == Metric::cosine))
-        set_unknown(reason, kUnknownClass, "pgvector");
+    if (kind.normalized != (*metric == Metric::cosine)) set_unknown_class(reason);
     return kind;
 }
 

@@ -54,8 +54,9 @@ void check_temporary_bytes(std::uint64_t bytes) {
         ereport(ERROR,
                 (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
                  errmsg("temporary file size exceeds temp_file_limit (%dkB)", temp_file_limit),
-                 errhint("Raise temp_file_limit, or maintenance_work_mem so that the vectors of "
-                         "the index fit into memory.")));
+                 errhint("Raise temp_file_limit, or maintenance_work_mem and "
+                         "gputext.host_memory_limit so that the vectors of the index fit into "
+                         "memory.")));
 }
 
 /// A file that grows, by a buffer.
@@ -352,9 +353,9 @@ public:
     /// in their order.
     template <class Of>
     Status each(std::size_t begin, std::size_t end, const Of& of) const {
-        auto run = std::upper_bound(
-            runs_.begin(), runs_.end(), begin,
-            [](std::size_t row, const Run& other) { return row < other.begin; });
+        auto run =
+            std::upper_bound(runs_.begin(), runs_.end(), begin,
+                             [](std::size_t row, const Run& other) { return row < other.begin; });
         for (--run; begin < end; ++run) {
             const std::size_t skipped = begin - run->begin;
             const std::size_t count = std::min(end - begin, run->rows - skipped);

@@ -353,9 +353,9 @@ public:
     /// in their order.
     template <class Of>
     Status each(std::size_t begin, std::size_t end, const Of& of) const {
-        auto run =
-            std::upper_bound(runs_.begin(), runs_.end(), begin,
-                             [](std::size_t row, const Run& other) { return row < other.begin; });
+        auto run = std::upper_bound(
+            runs_.begin(), runs_.end(), begin,
+            [](std::size_t row, const Run& other) { return row < other.begin; });
         for (--run; begin < end; ++run) {
             const std::size_t skipped = begin - run->begin;
             const std::size_t count = std::min(end - begin, run->rows - skipped);

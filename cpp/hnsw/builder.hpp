@@ -15,7 +15,7 @@
 //     before it, by (distance, number). In a layer of more than `exact_rows` elements, those that
 //     follow the first exact_rows form blocks of `probing_rows`. Of the elements before its block,
 //     only those are candidates of e whose own cluster is one that e probes
-//     (detail/probed_clusters.hpp). The first elements keep the long links between clusters. Not by
+//     (cpp/knn/probed_clusters.hpp). The first elements keep the long links between clusters. Not by
 //     inner products, of which clusters tell little.
 //   - What e links to, and its neighbors, follow from its candidates as cpp/hnsw/links.hpp says.
 //
@@ -35,7 +35,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/hnsw/detail/probed_clusters.hpp"
+#include "cpp/knn/probed_clusters.hpp"
 #include "cpp/hnsw/graph.hpp"
 #include "cpp/hnsw/links.hpp"
 #include "cpp/knn/distinct_rows.hpp"

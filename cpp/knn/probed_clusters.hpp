@@ -1,4 +1,4 @@
-// cpp/hnsw/detail/probed_clusters.hpp - clusters of rows, and which of them each row's neighbors
+// cpp/knn/probed_clusters.hpp - clusters of rows, and which of them each row's neighbors
 // are looked for in
 //
 // Source: Sivic, Zisserman, 2003, Video Google: a text retrieval approach to object matching in

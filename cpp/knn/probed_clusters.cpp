@@ -1,4 +1,4 @@
-#include "cpp/hnsw/detail/probed_clusters.hpp"
+#include "cpp/knn/probed_clusters.hpp"
 
 #include <algorithm>
 #include <numeric>

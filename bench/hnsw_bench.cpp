@@ -4,7 +4,7 @@
 // Arguments: items, queries, dimensions, metric (euclidean, inner_product), m, candidates, threads,
 // files of items and queries (float32, row by row), and values of ef. Prints the seconds of the
 // graph and recall of the 10 nearest, as cpp/hnsw makes it and pgvector searches it. In the
-// environment, EXACT_ROWS is HnswParameters::exact_rows; all items are exact without it.
+// environment, EXACT_ROWS is HnswLinkParameters::exact_rows; all items are exact without it.
 
 #include <algorithm>
 #include <chrono>
@@ -113,7 +113,7 @@ Status make(HnswBuilder& builder, Execution& execution) {
     while (builder.has_layer()) {
         auto links = link_layer(builder.layer(), execution);
         if (!links.ok()) return links.status();
-        GPUTEXT_TRY(builder.add(std::move(*links), execution));
+        GPUTEXT_TRY(builder.add(*links, execution));
     }
     return {};
 }
@@ -138,7 +138,7 @@ int main(int count, char** arguments) {
     parameters.m = static_cast<unsigned>(number(5));
     parameters.links.candidates = number(6);
     const char* const exact_rows = std::getenv("EXACT_ROWS");
-    parameters.exact_rows =
+    parameters.links.exact_rows =
         exact_rows == nullptr ? n : static_cast<std::size_t>(std::atoll(exact_rows));
 
     Execution execution(static_cast<unsigned>(number(7)));

@@ -66,8 +66,8 @@ struct SignaturesOnDevice {
 /// The items may be vectors that have to be awaited before the host reads them: await_elements().
 struct KnnOnDevice {
     using Function = Result<Neighbors>(const KnnParameters& parameters, const Vectors& queries,
-                                        const Vectors& items, const RowKeys& keys,
-                                        std::uint64_t memory, Execution& execution);
+                                       const Vectors& items, const RowKeys& keys,
+                                       std::uint64_t memory, Execution& execution);
     static Function on_host;
 };
 
@@ -76,18 +76,18 @@ struct KnnOnDevice {
 /// the queries of these. The answer has all queries, and none for those that are in no group.
 struct KeyedKnnOnDevice {
     using Function = Result<Neighbors>(const KnnParameters& parameters, const Vectors& queries,
-                                        const Vectors& items, const KeyGroups& groups,
-                                        const RowKeys& excluded, std::uint64_t memory,
-                                        Execution& execution);
+                                       const Vectors& items, const KeyGroups& groups,
+                                       const RowKeys& excluded, std::uint64_t memory,
+                                       Execution& execution);
     static Function on_host;
 };
 
 /// term_knn() of cpp/terms/knn.hpp.
 struct TermKnnOnDevice {
     using Function = Result<Neighbors>(const TermKnnParameters& parameters,
-                                        std::span<const double> factors, const Vectors& queries,
-                                        const Vectors& items, const RowKeys& keys,
-                                        std::uint64_t memory, Execution& execution);
+                                       std::span<const double> factors, const Vectors& queries,
+                                       const Vectors& items, const RowKeys& keys,
+                                       std::uint64_t memory, Execution& execution);
     static Function on_host;
 };
 
@@ -126,7 +126,7 @@ struct KMeansOnDevice {
 
 /// link_to_earlier() of cpp/hnsw/links.hpp, and link_back().
 struct HnswLinksOnDevice {
-    using Function = Status(const HnswLinkParameters& parameters, const Vectors& values,
+    using Function = Status(const HnswLinkParameters& parameters, const LayerValues& values,
                             const LayerRows& rows, const HnswLinks& links, std::uint64_t memory,
                             Execution& execution);
     static Function on_host;
@@ -141,7 +141,7 @@ struct HnswLinksBackOnDevice {
 
 /// Both of all rows: writes their neighbors, as link_layer() of the same.
 struct HnswLayerOnDevice {
-    using Function = Status(const HnswLinkParameters& parameters, const Vectors& values,
+    using Function = Status(const HnswLinkParameters& parameters, const LayerValues& values,
                             std::span<std::uint32_t> neighbors, std::uint64_t memory,
                             Execution& execution);
     static Function on_host;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cpp/base/counter_random.hpp"
-#include "cpp/hnsw/detail/block_links.hpp"
+#include "cpp/knn/probed_clusters.hpp"
 
 namespace gputext {
 namespace {
@@ -56,19 +56,24 @@ Status HnswBuilder::begin_layer(unsigned layer, Execution& execution) {
     distinct.rows = distinct_;
     GPUTEXT_TRY(gathered_.set(distinct, members_, execution));
     values_ = gathered_.vectors();
-    clusters_.clear();
-    if (rows() > parameters_.exact_rows && link_parameters_.metric != Metric::inner_product)
-        GPUTEXT_TRY(clusters_.set(values_, link_parameters_.simd, execution));
+    centroids_.clear();
+    if (rows() > link_parameters_.exact_rows && link_parameters_.metric != Metric::inner_product) {
+        auto centroids = ProbedClusters::centroids_of(values_, link_parameters_.simd, execution);
+        if (!centroids.ok()) return centroids.status();
+        centroids_ = std::move(*centroids);
+    }
     return {};
 }
 
 LayerToLink HnswBuilder::layer() const {
-    return {link_parameters_, layer_ > 0 ? values_ : all_values_, exact_rows(),
-            exact_rows() == rows()};
+    Vectors centroids;
+    centroids.dimensions = values_.dimensions;
+    centroids.rows = values_.dimensions == 0 ? 0 : centroids_.size() / values_.dimensions;
+    centroids.elements = centroids_.data();
+    return {link_parameters_, {layer_ > 0 ? values_ : all_values_, centroids}, rows()};
 }
 
-Status HnswBuilder::add(LayerLinks links, Execution& execution) {
-    if (exact_rows() < rows()) GPUTEXT_TRY(link_probing(links, execution));
+Status HnswBuilder::add(std::span<const std::uint32_t> neighbors, Execution& execution) {
     const std::size_t places = link_parameters_.places;
     constexpr std::size_t together = 4096;
     const std::size_t tasks = (rows() + together - 1) / together;
@@ -78,7 +83,7 @@ Status HnswBuilder::add(LayerLinks links, Execution& execution) {
              ++row) {
             const auto to = graph_.neighbors(members_[row], layer_);
             for (std::size_t i = 0; i < places; ++i) {
-                const std::uint32_t neighbor = links.rows[row * places + i];
+                const std::uint32_t neighbor = neighbors[row * places + i];
                 to[i] = neighbor == kNoElement ? kNoElement : members_[neighbor];
             }
         }
@@ -89,48 +94,6 @@ Status HnswBuilder::add(LayerLinks links, Execution& execution) {
     GPUTEXT_TRY(link_copies(execution));
     done_ = true;
     return {};
-}
-
-/// The links of rows that probe clusters, behind those of the others; then the neighbors of all in
-/// place of these.
-Status HnswBuilder::link_probing(LayerLinks& links, Execution& execution) {
-    const std::size_t places = link_parameters_.places;
-    links.rows.resize(rows() * places);
-    links.distances.resize(rows() * places);
-    for (std::size_t begin = exact_rows(); begin < rows(); begin += parameters_.probing_rows) {
-        const LayerRows block{begin, std::min(rows(), begin + parameters_.probing_rows)};
-        BlockLinks found(link_parameters_, values_, block);
-        GPUTEXT_TRY(found.search_halves(execution, {}));
-        GPUTEXT_TRY(search_clusters(block, found, execution));
-        GPUTEXT_TRY(
-            found.link({std::span(links.rows).subspan(begin * places, block.size() * places),
-                        std::span(links.distances).subspan(begin * places, block.size() * places)},
-                       begin, rows(), execution));
-    }
-    std::vector<std::uint32_t> neighbors(links.rows.size());
-    GPUTEXT_TRY(
-        link_back(link_parameters_, values_, links.links(), {0, rows()}, neighbors, execution));
-    links.rows = std::move(neighbors);
-    return {};
-}
-
-/// For the block's rows: those before the block of the clusters that each one probes.
-Status HnswBuilder::search_clusters(const LayerRows& block, BlockLinks& found,
-                                    Execution& execution) {
-    const std::size_t probes = std::min(ProbedClusters::probes, clusters_.size());
-    const auto probed = clusters_.nearest(RowRange(values_, block.begin, block.end).vectors(),
-                                          probes, link_parameters_.simd, execution);
-    if (!probed.ok()) return probed.status();
-    std::vector<std::vector<std::uint32_t>> probing(clusters_.size());
-    for (std::size_t i = 0; i < probed->size(); ++i)
-        probing[(*probed)[i]].push_back(static_cast<std::uint32_t>(block.begin + i / probes));
-    execution.begin_phase("searching clusters", clusters_.size());
-    return execution.parallel_for(clusters_.size(), [&](std::size_t cluster, unsigned) {
-        Execution part(1, execution);
-        const auto members = clusters_.members(cluster);
-        const auto before = std::lower_bound(members.begin(), members.end(), block.begin);
-        return found.search_some(probing[cluster], {members.begin(), before}, part);
-    });
 }
 
 Status HnswBuilder::link_copies(Execution& execution) {

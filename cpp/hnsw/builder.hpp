@@ -11,13 +11,10 @@
 //   - The level of element e is the number of layers l >= 1 for which r(e) < 2^64 / m^l, rounded
 //     down, where r(e) = random_bits(random_key(0, 0x686e7377, m), e) of
 //     cpp/base/counter_random.hpp; at most the highest level.
-//   - In each of its layers, the candidates of e are the nearest of the elements of that layer
-//     before it, by (distance, number). In a layer of more than `exact_rows` elements, those that
-//     follow the first exact_rows form blocks of `probing_rows`. Of the elements before its block,
-//     only those are candidates of e whose own cluster is one that e probes
-//     (cpp/knn/probed_clusters.hpp). The first elements keep the long links between clusters. Not by
-//     inner products, of which clusters tell little.
-//   - What e links to, and its neighbors, follow from its candidates as cpp/hnsw/links.hpp says.
+//   - In each of its layers, its candidates are elements of that layer before it. These, what e
+//     links to, and its neighbors are as cpp/hnsw/links.hpp says. Clusters are those of a layer of
+//     more than `exact_rows` elements. By inner products, of which clusters tell little, there are
+//     none.
 //
 // Further elements with the value of an element e, if any, are in layer 0 only. Equal elements are
 // a chain: e, then the others in their order. Each has as neighbors up to m / 2 of the chain before
@@ -35,7 +32,6 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/probed_clusters.hpp"
 #include "cpp/hnsw/graph.hpp"
 #include "cpp/hnsw/links.hpp"
 #include "cpp/knn/distinct_rows.hpp"
@@ -47,8 +43,6 @@ struct HnswParameters {
     /// Of all layers, but for `places`.
     HnswLinkParameters links;
     unsigned highest_level = 255;
-    /// Elements of a layer that are compared with all before them, and blocks of the others.
-    std::size_t exact_rows = std::size_t{1} << 18, probing_rows = std::size_t{1} << 14;
 };
 
 /// Makes a graph layer by layer, so that whoever calls it can leave the work to a device:
@@ -58,11 +52,8 @@ struct HnswParameters {
 ///         builder.add(link_layer(builder.layer(), execution), execution);
 ///     graph = builder.take();
 ///
-/// Time: elements^2 / 2 * dimensions operations of the search's filter, some hundred exact
-/// distances an element to choose neighbors. Memory: 32m bytes an element beside the graph's, a
-/// copy of the values of elements above layer 0, and 16 bytes for each candidate of a block.
-class BlockLinks;
-
+/// Time: that of link_layer(). Memory: 32m bytes an element beside the graph's, a copy of the
+/// values of elements above layer 0, and 16 bytes for each candidate of a block.
 class HnswBuilder {
 public:
     /// Rows of `values` from 0 on are distinct; the last copy_of.size() ones have the values of the
@@ -78,8 +69,8 @@ public:
     /// What is to be computed. Its values are the first rows of all in layer 0, copies above.
     LayerToLink layer() const;
     bool layer_is_lowest() const { return layer_ == 0; }
-    /// Takes the layer's links, and finds those of rows that probe clusters.
-    Status add(LayerLinks links, Execution& execution);
+    /// Takes the neighbors of the layer's rows.
+    Status add(std::span<const std::uint32_t> neighbors, Execution& execution);
 
     /// For all layers: elements whose neighbors are known, and the number of all.
     std::uint64_t linked() const { return linked_; }
@@ -91,13 +82,7 @@ public:
 
 private:
     std::size_t rows() const { return values_.rows; }
-    /// Those that are compared with all before them.
-    std::size_t exact_rows() const {
-        return clusters_.empty() ? rows() : std::min(rows(), parameters_.exact_rows);
-    }
     Status begin_layer(unsigned layer, Execution& execution);
-    Status link_probing(LayerLinks& links, Execution& execution);
-    Status search_clusters(const LayerRows& block, BlockLinks& found, Execution& execution);
     Status link_copies(Execution& execution);
 
     HnswParameters parameters_;
@@ -114,7 +99,7 @@ private:
     std::vector<std::uint32_t> members_;
     GatheredRows gathered_;
     Vectors values_;
-    ProbedClusters clusters_;  // none in a layer that is searched exactly
+    std::vector<float> centroids_;  // none in a layer whose rows are compared with all before them
 };
 
 }  // namespace gputext

@@ -6,20 +6,60 @@
 #include "cpp/base/large_pages.hpp"
 #include "cpp/hnsw/detail/block_links.hpp"
 #include "cpp/hnsw/graph.hpp"
+#include "cpp/knn/probed_clusters.hpp"
 
 namespace gputext {
 
-Status link_to_earlier(const HnswLinkParameters& parameters, const Vectors& values,
+namespace {
+
+/// For the block's rows: those before `end` of the clusters that each one probes.
+Status search_clusters(const HnswLinkParameters& parameters, const Vectors& values,
+                       const ProbedClusters& clusters, const LayerRows& block, std::size_t end,
+                       BlockLinks& found, Execution& execution) {
+    const std::size_t probes = clusters.probes_of_row();
+    const auto probed = clusters.nearest(RowRange(values, block.begin, block.end).vectors(), probes,
+                                         parameters.simd, execution);
+    if (!probed.ok()) return probed.status();
+    std::vector<std::vector<std::uint32_t>> probing(clusters.size());
+    for (std::size_t i = 0; i < probed->size(); ++i)
+        probing[(*probed)[i]].push_back(static_cast<std::uint32_t>(block.begin + i / probes));
+    execution.begin_phase("searching clusters", clusters.size());
+    return execution.parallel_for(clusters.size(), [&](std::size_t cluster, unsigned) {
+        Execution part(1, execution);
+        return found.search_some(probing[cluster], clusters.members_before(cluster, end), part);
+    });
+}
+
+}  // namespace
+
+Status link_to_earlier(const HnswLinkParameters& parameters, const LayerValues& values,
                        const LayerRows& rows, const HnswLinks& links, Execution& execution,
                        const RadiusSearch& search) {
-    for (std::size_t begin = rows.begin; begin < rows.end; begin += parameters.block_rows) {
-        const LayerRows block{begin, std::min(rows.end, begin + parameters.block_rows)};
+    const std::size_t exact_rows = values.exact_rows(parameters);
+    ProbedClusters clusters;
+    if (rows.end > exact_rows)
+        GPUTEXT_TRY(clusters.set(values.centroids, RowRange(values.rows, 0, rows.end).vectors(),
+                                 parameters.simd, execution));
+    for (std::size_t begin = rows.begin, end = begin; begin < rows.end; begin = end) {
+        // The first row that all rows of the block are compared with
+        std::size_t all_from = 0;
+        end = std::min(rows.end, begin + parameters.block_rows);
+        if (begin < exact_rows) {
+            end = std::min(end, exact_rows);
+        } else {
+            all_from = begin - (begin - exact_rows) % parameters.probing_rows;
+            end = std::min(end, all_from + parameters.probing_rows);
+        }
+        const LayerRows block{begin, end};
         const std::uint64_t done = begin - rows.begin;
         const std::size_t first = done * parameters.places,
                           count = block.size() * parameters.places;
-        BlockLinks found(parameters, values, block);
-        GPUTEXT_TRY(found.search(block, {0, begin}, execution, search));
+        BlockLinks found(parameters, values.rows, block);
+        GPUTEXT_TRY(found.search(block, {all_from, begin}, execution, search));
         GPUTEXT_TRY(found.search_halves(execution, search));
+        if (all_from > 0)
+            GPUTEXT_TRY(search_clusters(parameters, values.rows, clusters, block, all_from, found,
+                                        execution));
         GPUTEXT_TRY(
             found.link({links.rows.subspan(first, count), links.distances.subspan(first, count)},
                        done, rows.size(), execution));
@@ -127,22 +167,20 @@ Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
     });
 }
 
-Result<LayerLinks> link_layer(const LayerToLink& layer, Execution& execution) {
+Result<std::vector<std::uint32_t>> link_layer(const LayerToLink& layer, Execution& execution) {
     const LayerRows all{0, layer.rows};
-    const std::size_t places = layer.parameters.places;
-    const RowRange values(layer.values, 0, layer.rows);
-    LayerLinks linked;
-    if (!assign_pages(linked.rows, layer.rows * places, kNoElement, execution.stop()) ||
-        !assign_pages(linked.distances, layer.rows * places, 0.0, execution.stop()))
+    const RowRange rows(layer.values.rows, 0, layer.rows);
+    const LayerValues values{rows.vectors(), layer.values.centroids};
+    const std::size_t links = layer.rows * layer.parameters.places;
+    std::vector<std::uint32_t> linked, neighbors;
+    std::vector<double> distances;
+    if (!assign_pages(linked, links, kNoElement, execution.stop()) ||
+        !assign_pages(distances, links, 0.0, execution.stop()))
         return Status::cancelled();
+    GPUTEXT_TRY(link_to_earlier(layer.parameters, values, all, {linked, distances}, execution));
+    if (!assign_pages(neighbors, links, kNoElement, execution.stop())) return Status::cancelled();
     GPUTEXT_TRY(
-        link_to_earlier(layer.parameters, values.vectors(), all, linked.links(), execution));
-    if (!layer.back) return linked;
-    LayerLinks neighbors;
-    if (!assign_pages(neighbors.rows, linked.rows.size(), kNoElement, execution.stop()))
-        return Status::cancelled();
-    GPUTEXT_TRY(link_back(layer.parameters, values.vectors(), linked.links(), all, neighbors.rows,
-                          execution));
+        link_back(layer.parameters, values.rows, {linked, distances}, all, neighbors, execution));
     return neighbors;
 }
 

@@ -7,6 +7,10 @@
 // in its order (Malkov, Yashunin, 2018, algorithm 4, with keepPrunedConnections; Subramanya et al.,
 // 2019, DiskANN, for the slack).
 //
+//   - The candidates of row e are the nearest rows before it, by (distance, number). Of many rows,
+//     those from `exact_rows` on form blocks of `probing_rows`. Of the rows before its block, only
+//     those are candidates of e whose own cluster is one that e probes
+//     (cpp/knn/probed_clusters.hpp). The first rows keep the long links between clusters.
 //   - Row e links to Choose(its candidates, places, 1).
 //   - Its neighbors are Choose(the rows that it links to and those that link to it, places, slack),
 //     where the original prunes after each link: with slack 17/16, or 1 for inner products, of
@@ -14,6 +18,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,6 +39,9 @@ struct HnswLinkParameters {
     std::size_t candidates = 128;
     /// The most links of a row, and the most neighbors; at least 1.
     std::size_t places = 32;
+    /// Rows that are compared with all before them, and blocks of the others, where these have
+    /// clusters to probe.
+    std::size_t exact_rows = SIZE_MAX, probing_rows = std::size_t{1} << 14;
     /// Bytes that searches may take beside the values: KnnParameters::memory_limit.
     std::size_t memory_limit = std::size_t{1} << 30;
     /// Rows that are searched for together, with 16 bytes for each candidate. What is found does
@@ -48,6 +56,17 @@ struct HnswLinkParameters {
 inline double slack_of_neighbors(Metric metric) {
     return metric == Metric::inner_product ? 1 : 17.0 / 16;
 }
+
+/// The values of a layer's rows, dense and finite, for metric cosine not zero, and the centroids of
+/// their clusters: none where each row is compared with all before it.
+struct LayerValues {
+    Vectors rows, centroids = {};
+
+    /// Rows that are compared with all before them.
+    std::size_t exact_rows(const HnswLinkParameters& parameters) const {
+        return centroids.rows == 0 ? rows.rows : std::min(rows.rows, parameters.exact_rows);
+    }
+};
 
 /// A part of a layer's rows.
 struct LayerRows {
@@ -68,12 +87,13 @@ using RadiusSearch =
     std::function<Result<Neighbors>(const KnnParameters& parameters, std::span<const double> radii,
                                     const Vectors& queries, const Vectors& items)>;
 
-/// Writes the links of these rows to the nearest ones before them. `values` are the layer's, dense
-/// and finite, for metric cosine not zero. Searches those of other blocks, and of other parts of a
-/// block, by `search`, or by knn_nearer() where that is null. Time: rows * rows before them *
-/// dimensions operations of the search's filter, and some hundred exact distances a row. Its last
-/// phase is "linking rows", a step for each. Errors: cancelled, out_of_memory; those of `search`.
-Status link_to_earlier(const HnswLinkParameters& parameters, const Vectors& values,
+/// Writes the links of these rows to the nearest ones before them. Searches those of other blocks,
+/// and of other parts of a block, by `search`, or by knn_nearer() where that is null; those of
+/// clusters by the latter. Time: rows * rows before them * dimensions operations of the search's
+/// filter, a quarter of it for rows that probe clusters, and some hundred exact distances a row.
+/// Its last phase is "linking rows", a step for each. Errors: cancelled, out_of_memory; those of
+/// `search`.
+Status link_to_earlier(const HnswLinkParameters& parameters, const LayerValues& values,
                        const LayerRows& rows, const HnswLinks& links, Execution& execution,
                        const RadiusSearch& search = {});
 
@@ -88,22 +108,12 @@ Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
 
 struct LayerToLink {
     HnswLinkParameters parameters;
-    Vectors values;    // of the layer's rows, perhaps with others behind them
-    std::size_t rows;  // from the first one on
-    /// Whether their neighbors are wanted, or what they link to.
-    bool back = true;
+    LayerValues values;  // of the layer's rows, perhaps with others behind them
+    std::size_t rows;    // from the first one on
 };
 
-/// `places` of each row: neighbors, or links with their distances.
-struct LayerLinks {
-    std::vector<std::uint32_t> rows;
-    std::vector<double> distances;
-
-    HnswLinks links() { return {rows, distances}; }
-};
-
-/// All of this on the execution's threads. Memory: 12 bytes for each place, and 8 more with `back`.
-/// Errors: cancelled, out_of_memory.
-Result<LayerLinks> link_layer(const LayerToLink& layer, Execution& execution);
+/// The neighbors of all rows, `places` of each: all of this on the execution's threads. Memory: 20
+/// bytes for each place. Errors: cancelled, out_of_memory.
+Result<std::vector<std::uint32_t>> link_layer(const LayerToLink& layer, Execution& execution);
 
 }  // namespace gputext

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,28 +29,34 @@ public:
     /// Clusters are found in a sample: of so many rows at equal distances.
     static constexpr std::size_t sample = 65536;
 
-    /// Dense, distinct rows. No clusters where most of them have the same numbers and differ in the
-    /// signs of zeros. Distances of rows and clusters are euclidean. Time: rows * clusters
-    /// distances, and those of k_means() on the sample. Memory: 6 bytes a row, and the sample.
-    /// Errors: cancelled, out_of_memory.
-    Status set(const Vectors& rows, Simd simd, Execution& execution);
-    void clear() { *this = {}; }
-    bool empty() const { return begins_.empty(); }
+    /// Centroids of dense, distinct rows, one after the other: fewer than `clusters` where there
+    /// are fewer distinct rows, none where most of them have the same numbers and differ in the
+    /// signs of zeros. Time: that of k_means() on the sample. Errors: cancelled, out_of_memory.
+    static Result<std::vector<float>> centroids_of(const Vectors& rows, Simd simd,
+                                                   Execution& execution);
 
-    /// The number of clusters, fewer where there are fewer distinct rows.
+    /// Dense rows, and at least one centroid. Distances of rows and clusters are euclidean. Time:
+    /// rows * clusters distances. Memory: 6 bytes a row. Errors: cancelled, out_of_memory.
+    Status set(const Vectors& centroids, const Vectors& rows, Simd simd, Execution& execution);
+    /// The same, where it is known which of so many clusters each row is in.
+    void set(std::size_t count, std::vector<std::uint16_t> own);
+
     std::size_t size() const { return begins_.empty() ? 0 : begins_.size() - 1; }
+    /// How many of them a row probes.
+    std::size_t probes_of_row() const { return std::min(probes, size()); }
     std::uint16_t cluster_of(std::size_t row) const { return own_[row]; }
-    /// The rows of a cluster, ascending.
-    std::span<const std::uint32_t> members(std::size_t cluster) const {
-        return std::span(members_).subspan(begins_[cluster],
-                                           begins_[cluster + 1] - begins_[cluster]);
-    }
+    /// All rows, cluster by cluster.
+    std::span<const std::uint32_t> members() const { return members_; }
+    /// Of these, where the rows of a cluster begin.
+    std::size_t begin_of(std::size_t cluster) const { return begins_[cluster]; }
+    /// The rows of a cluster that come before a row, ascending.
+    std::span<const std::uint32_t> members_before(std::size_t cluster, std::size_t row) const;
     /// The `count` clusters that are nearest to each of the rows, row by row. Errors: the same.
     Result<std::vector<std::uint16_t>> nearest(const Vectors& rows, std::size_t count, Simd simd,
                                                Execution& execution) const;
 
 private:
-    std::vector<float> centroids_;
+    Vectors centroids_;
     std::vector<std::uint16_t> own_;
     std::vector<std::uint32_t> members_, begins_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
@@ -16,30 +17,29 @@ namespace gputext {
 
 void fields(auto& archive, Like<HnswLinkParameters> auto& parameters) {
     archive(parameters.metric, parameters.candidates, parameters.places, parameters.memory_limit,
-            parameters.block_rows);
+            parameters.block_rows, parameters.exact_rows, parameters.probing_rows);
 }
 
-/// Files: the matrix of the values.
+/// Files: the matrix of the values, and that of the centroids.
 struct SubmitHnswLinks {
     static constexpr std::uint16_t type = 34;
     static constexpr const char* operation = "hnsw_links";
     JobLimits limits;
     MatrixShape values;
+    MatrixShape centroids;
     HnswLinkParameters parameters;
     std::uint32_t linked = 0;  // rows from the first one on
-    bool back = true;          // as in LayerToLink
 
     static void fields(auto& archive, auto& self) {
-        archive(self.limits, self.values, self.parameters, self.linked, self.back);
+        archive(self.limits, self.values, self.centroids, self.parameters, self.linked);
     }
     bool consistent() const;
-    std::size_t files() const { return values.files(); }
+    std::size_t files() const { return values.files() + centroids.files(); }
     std::uint64_t rows() const { return linked; }
     std::uint64_t bytes() const { return values.bytes(); }
 };
 
-/// File: double distances[links], unless neighbors are wanted, and u32 rows[links], in a sealed
-/// memfd; links are as many as rows that are linked times places.
+/// File: u32 neighbors[linked * places], in a sealed memfd.
 struct HnswLinksReply {
     static constexpr std::uint16_t type = 35;
     JobReport report;
@@ -51,13 +51,12 @@ struct HnswLinksReply {
 struct HnswLinksAnswer {
     std::uint32_t linked = 0;  // of the request
     std::uint64_t places = 0;  // the same
-    bool back = true;          // the same
     HnswLinksReply summary;
     MappedFile file;
 
     // As in KnnAnswer.
     Result<std::uint64_t> file_size() const;
-    Result<LayerLinks> read(Stop stop = {}) const noexcept;
+    Result<std::vector<std::uint32_t>> read(Stop stop = {}) const noexcept;
 };
 
 struct HnswLinksRequest {
@@ -65,8 +64,8 @@ struct HnswLinksRequest {
 
     HnswLinkParameters parameters;  // simd is the server's own choice
     VectorFiles values;
+    Vectors centroids = {};
     std::uint32_t linked = 0;  // as in SubmitHnswLinks
-    bool back = true;          // the same
     JobLimits limits = {};
 
     Status pack(Packed& packed, Stop stop) const;

@@ -52,6 +52,8 @@ constexpr std::size_t kLeastBlock = 1024, kBlock = 16384;
 /// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say. A device
 /// compares all rows in less time than threads compare a quarter of them.
 constexpr std::size_t kExactRows = std::size_t{1} << 18;
+/// Rows of a block that probes clusters together: larger ones suit a device.
+constexpr std::size_t kBlocksOfExactRows = 16, kLeastProbing = 16384, kMostProbing = 65536;
 
 void begin_phase(Phase phase) {
     pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
@@ -122,10 +124,10 @@ public:
           elements_(builder.layer_is_lowest() ? &elements : nullptr),
           linked_(builder.linked()) {}
 
-    LayerLinks links;
+    std::vector<std::uint32_t> neighbors;
 
     JobSize size() const override {
-        const Vectors& values = layer_.values;
+        const Vectors& values = layer_.values.rows;
         Vectors before = values;
         before.rows /= 2;
         const std::uint64_t bytes =
@@ -138,9 +140,9 @@ public:
         HnswLinksRequest request;
         request.parameters = layer_.parameters;
         request.values =
-            elements_ != nullptr ? elements_->files() : VectorFiles{layer_.values, {}, -1};
+            elements_ != nullptr ? elements_->files() : VectorFiles{layer_.values.rows, {}, -1};
         request.linked = static_cast<std::uint32_t>(layer_.rows);
-        request.back = layer_.back;
+        request.centroids = layer_.values.centroids;
         request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
@@ -154,8 +156,8 @@ public:
     }
 
 private:
-    Status keep(Result<LayerLinks> answer) {
-        if (answer.ok()) links = std::move(*answer);
+    Status keep(Result<std::vector<std::uint32_t>> answer) {
+        if (answer.ok()) neighbors = std::move(*answer);
         return answer.status();
     }
 
@@ -196,7 +198,7 @@ HnswGraph* make_graph(HnswBuilder* builder, const TableElements& elements, TimeS
         auto* const layer = make_owned<LayerComputation>(of_layer, *builder, elements);
         run_computation(*layer, of_layer_times, of_layer);
         run_threaded([builder, layer](Execution& execution) {
-            return builder->add(std::move(layer->links), execution);
+            return builder->add(layer->neighbors, execution);
         });
         MemoryContextReset(of_layer);
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
@@ -245,8 +247,11 @@ HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, bool on_
         std::max<std::size_t>(kCandidatesOfTwoM * kind.m / 2, kind.ef_construction);
     parameters.links.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
-    parameters.exact_rows = hnsw_exact_rows();
-    if (parameters.exact_rows == 0) parameters.exact_rows = on_device ? SIZE_MAX : kExactRows;
+    std::size_t& exact_rows = parameters.links.exact_rows;
+    exact_rows = hnsw_exact_rows();
+    if (exact_rows == 0) exact_rows = on_device ? SIZE_MAX : kExactRows;
+    parameters.links.probing_rows =
+        std::clamp(exact_rows / kBlocksOfExactRows, kLeastProbing, kMostProbing);
     parameters.links.block_rows =
         std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
     parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);

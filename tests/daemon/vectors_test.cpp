@@ -535,11 +535,11 @@ protected:
         const auto reply = reply_to<HnswLinksAnswer>(request);
         Execution execution(2);
         const auto expected = link_layer(
-            {request.parameters, request.values.vectors, request.linked, request.back}, execution);
+            {request.parameters, {request.values.vectors, request.centroids}, request.linked},
+            execution);
         const auto found = reply.read();
         ASSERT_TRUE(expected.ok() && found.ok());
-        EXPECT_EQ(found->rows, expected->rows);
-        EXPECT_EQ(found->distances, expected->distances);
+        EXPECT_EQ(*found, *expected);
     }
 
 private:
@@ -610,10 +610,14 @@ TEST_P(GputextdSharedVectors, AreLinked) {
     request.values = files.files();
     request.linked = 16'500;
     request.parameters = {.candidates = 12, .places = 6, .block_rows = 4096};
-    for (const bool back : {false, true}) {
-        request.back = back;
-        expect_shared(request);
-    }
+    expect_shared(request);
+    // Most rows probe clusters.
+    std::vector<float> centroids(3 * 200);
+    for (float& x : centroids) x = static_cast<float>(random_.below(400)) / 100 - 2;
+    request.centroids = {ElementType::float32, 200, 3, centroids.data(), {}, {}};
+    request.parameters.exact_rows = 1000;
+    request.parameters.probing_rows = 3000;
+    expect_shared(request);
 }
 
 /// Few and many items a key, one key of all rows, and keys of one side alone.

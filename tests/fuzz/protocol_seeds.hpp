@@ -91,6 +91,7 @@ inline std::vector<Message> sample_messages() {
     linked.parameters.candidates = 20;
     linked.parameters.places = 8;
     linked.linked = 2;
+    linked.centroids = {ElementType::float32, 2, dense.dimensions, false, 2 * dense.dimensions};
     SubmitCosineSimilarity similarities;
     similarities.query = {ElementType::float16, 1, 30, false, 30};
     similarities.items = dense;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cpp/base/counter_random.hpp"
+#include "cpp/knn/probed_clusters.hpp"
 #include "tests/support/test_size.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -28,10 +29,25 @@ HnswGraph build(const HnswParameters& parameters, const Vectors& values,
     while (builder.has_layer()) {
         auto links = link_layer(builder.layer(), execution);
         EXPECT_TRUE(links.ok()) << links.status().message();
-        EXPECT_TRUE(builder.add(std::move(*links), execution).ok());
+        EXPECT_TRUE(builder.add(*links, execution).ok());
     }
     EXPECT_EQ(builder.linked(), builder.to_link());
     return builder.take();
+}
+
+/// Returns the centroids, which have to outlive the clusters.
+std::vector<float> set_clusters(ProbedClusters& clusters, const Vectors& values) {
+    Execution execution(2);
+    auto centroids = ProbedClusters::centroids_of(values, best_simd(), execution);
+    EXPECT_TRUE(centroids.ok());
+    const Vectors view{ElementType::float32,
+                       centroids->size() / values.dimensions,
+                       values.dimensions,
+                       centroids->data(),
+                       {},
+                       {}};
+    EXPECT_TRUE(clusters.set(view, values, best_simd(), execution).ok());
+    return std::move(*centroids);
 }
 
 // ---- The graph by its definition ----
@@ -60,12 +76,11 @@ public:
         std::vector<std::set<std::uint32_t>> linked(distinct_);
         ProbedClusters clusters;
         Execution execution(2);
-        if (layer == 0 && distinct_ > parameters_.exact_rows &&
+        if (layer == 0 && distinct_ > parameters_.links.exact_rows &&
             parameters_.links.metric != Metric::inner_product) {
-            EXPECT_TRUE(clusters.set(values_, parameters_.links.simd, execution).ok());
+            centroids_ = set_clusters(clusters, values_);
             auto probed =
-                clusters.nearest(values_, std::min(ProbedClusters::probes, clusters.size()),
-                                 parameters_.links.simd, execution);
+                clusters.nearest(values_, clusters.probes_of_row(), best_simd(), execution);
             EXPECT_TRUE(probed.ok());
             probed_ = std::move(*probed);
         }
@@ -121,11 +136,11 @@ private:
     }
 
     bool may_link(const ProbedClusters& clusters, std::uint32_t e, std::uint32_t other) const {
-        if (clusters.empty() || e < parameters_.exact_rows) return true;
-        const std::size_t block =
-            (e - parameters_.exact_rows) / parameters_.probing_rows * parameters_.probing_rows +
-            parameters_.exact_rows;
-        const std::size_t probes = std::min(ProbedClusters::probes, clusters.size());
+        const std::size_t exact = parameters_.links.exact_rows,
+                          together = parameters_.links.probing_rows;
+        if (clusters.size() == 0 || e < exact) return true;
+        const std::size_t block = (e - exact) / together * together + exact;
+        const std::size_t probes = clusters.probes_of_row();
         const auto probed = std::span(probed_).subspan(e * probes, probes);
         return other >= block ||
                std::count(probed.begin(), probed.end(), clusters.cluster_of(other)) > 0;
@@ -135,6 +150,7 @@ private:
     const Vectors& values_;
     Distances distances_;
     std::size_t distinct_;
+    std::vector<float> centroids_;
     std::vector<std::uint16_t> probed_;
 };
 
@@ -204,8 +220,8 @@ TEST(HnswBuilder, ProbesClustersOfManyRows) {
     HnswParameters parameters;
     parameters.m = 6;
     parameters.links.candidates = 30;
-    parameters.exact_rows = 1000;
-    parameters.probing_rows = 700;
+    parameters.links.exact_rows = 1000;
+    parameters.links.probing_rows = 700;
     expect_defined(build(parameters, values.vectors()), parameters, values.vectors());
     // Smaller blocks of the first rows make no difference, nor does the number of threads.
     parameters.links.block_rows = 300;
@@ -222,9 +238,8 @@ TEST(ProbedClusters, AreOfRowsEverywhere) {
     for (std::size_t row = 0; row < rows; ++row)
         values[row] = static_cast<float>(row < rows / 2 ? row : 1'000'000 + row);
     const Vectors vectors{ElementType::float32, rows, 1, values.data(), {}, {}};
-    Execution execution(2);
     ProbedClusters clusters;
-    ASSERT_TRUE(clusters.set(vectors, best_simd(), execution).ok());
+    const std::vector<float> centroids = set_clusters(clusters, vectors);
     std::set<std::uint16_t> later;
     for (std::size_t row = rows / 2; row < rows; ++row) later.insert(clusters.cluster_of(row));
     EXPECT_GT(later.size(), clusters.size() / 4);
@@ -253,8 +268,8 @@ TEST(HnswBuilder, LinksRowsThatDifferInTheSignsOfZeros) {
     values.dimensions = dimensions;
     values.elements = zeros.data();
     HnswParameters parameters;
-    parameters.exact_rows = 100;
-    parameters.probing_rows = 50;
+    parameters.links.exact_rows = 100;
+    parameters.links.probing_rows = 50;
     const HnswGraph graph = build(parameters, values);
     for (std::size_t element = 0; element < rows; ++element)
         EXPECT_NE(graph.neighbors(element, 0)[0], kNoElement);

@@ -168,6 +168,15 @@ TEST(Protocol, RefusesLayersThatCannotBe) {
     EXPECT_FALSE(passes([](SubmitHnswLinks& submit) {
         submit.values = {ElementType::float32, 3, 5, true, 2};
     }));
+    const auto with_centroids = [&](const MatrixShape& shape) {
+        return passes([&](SubmitHnswLinks& submit) { submit.centroids = shape; });
+    };
+    EXPECT_TRUE(with_centroids({ElementType::float32, 2, 5, false, 10}));
+    EXPECT_FALSE(with_centroids({ElementType::float32, 2, 4, false, 8}));
+    EXPECT_FALSE(with_centroids({ElementType::float16, 2, 5, false, 10}));
+    EXPECT_FALSE(with_centroids({ElementType::float32, 2, 5, true, 3}));
+    EXPECT_FALSE(with_centroids({ElementType::float32, 70000, 5, false, 350000}));
+    EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.probing_rows = 0; }));
     EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.candidates = 0; }));
     EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.block_rows = 0; }));
     EXPECT_FALSE(passes([](SubmitHnswLinks& submit) { submit.parameters.places = 0; }));

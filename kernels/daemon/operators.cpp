@@ -177,15 +177,15 @@ constexpr std::size_t kBlockOfDevice = 65536;
 
 /// By the functions for the two steps, where the links between them have no room on the device.
 Status link_layer_in_steps(CudaDevice& device, const HnswLinkParameters& parameters,
-                           const Vectors& values, std::span<std::uint32_t> neighbors,
+                           const LayerValues& values, std::span<std::uint32_t> neighbors,
                            std::uint64_t memory, Execution& execution) {
-    const LayerRows all{0, values.rows};
-    LayerLinks linked;
-    linked.rows.resize(neighbors.size());
-    linked.distances.resize(neighbors.size());
-    GPUTEXT_TRY(device.compute<HnswLinksOnDevice>(parameters, values, all, linked.links(), memory,
-                                                  execution));
-    return device.compute<HnswLinksBackOnDevice>(parameters, values, linked.links(), all, neighbors,
+    const LayerRows all{0, values.rows.rows};
+    std::vector<std::uint32_t> linked(neighbors.size());
+    std::vector<double> distances(neighbors.size());
+    const HnswLinks links{linked, distances};
+    GPUTEXT_TRY(
+        device.compute<HnswLinksOnDevice>(parameters, values, all, links, memory, execution));
+    return device.compute<HnswLinksBackOnDevice>(parameters, values.rows, links, all, neighbors,
                                                  memory, execution);
 }
 
@@ -193,7 +193,7 @@ Status link_layer_in_steps(CudaDevice& device, const HnswLinkParameters& paramet
 // host choose links.
 void provide_hnsw_links(CudaDevice& device) {
     device.provide<HnswLinksOnDevice>([&device](const HnswLinkParameters& parameters,
-                                                const Vectors& values, const LayerRows& rows,
+                                                const LayerValues& values, const LayerRows& rows,
                                                 const HnswLinks& links, std::uint64_t memory,
                                                 Execution& execution) -> Status {
         return device.run(memory, [&](const gpu::DeviceWork& work) {
@@ -214,7 +214,7 @@ void provide_hnsw_links(CudaDevice& device) {
         [&device](const HnswLinkParameters& parameters, const Vectors& values,
                   const HnswLinks& links, const LayerRows& rows, std::span<std::uint32_t> neighbors,
                   std::uint64_t memory, Execution& execution) -> Status {
-            if (!gpu::has_kernels_for(parameters, values) ||
+            if (!gpu::has_kernels_for(parameters, {values}) ||
                 memory < gpu::least_bytes_to_link_back(parameters, values))
                 return HnswLinksBackOnDevice::on_host(parameters, values, links, rows, neighbors,
                                                       memory, execution);
@@ -223,19 +223,18 @@ void provide_hnsw_links(CudaDevice& device) {
                                       device.ring(), execution);
             });
         });
-    device.provide<HnswLayerOnDevice>(
-        [&device](const HnswLinkParameters& parameters, const Vectors& values,
-                  std::span<std::uint32_t> neighbors, std::uint64_t memory,
-                  Execution& execution) -> Status {
-            if (!gpu::has_kernels_for(parameters, values) ||
-                memory < gpu::least_bytes_to_link_layer(parameters, values))
-                return link_layer_in_steps(device, parameters, values, neighbors, memory,
-                                           execution);
-            return device.run(memory, [&](const gpu::DeviceWork& work) {
-                return gpu::link_layer(parameters, values, neighbors, work, device.ring(),
-                                       execution);
-            });
+    device.provide<HnswLayerOnDevice>([&device](const HnswLinkParameters& parameters,
+                                                const LayerValues& values,
+                                                std::span<std::uint32_t> neighbors,
+                                                std::uint64_t memory,
+                                                Execution& execution) -> Status {
+        if (!gpu::has_kernels_for(parameters, values) ||
+            memory < gpu::least_bytes_to_link_layer(parameters, values))
+            return link_layer_in_steps(device, parameters, values, neighbors, memory, execution);
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            return gpu::link_layer(parameters, values, neighbors, work, device.ring(), execution);
         });
+    });
 }
 
 /// Divisor of the device's memory: the part that resident dictionaries may take.

@@ -10,6 +10,7 @@
 #include "kernels/base/stream_event.hpp"
 #include "kernels/hnsw/detail/choice.hpp"
 #include "kernels/knn/earlier_search.hpp"
+#include "kernels/knn/probing_search.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -28,46 +29,103 @@ std::size_t bytes_of_rows(const Vectors& values) {
     return values.rows * values.dimensions * element_size(values.type);
 }
 
+/// Which rows are compared with all before them, and how the others are.
+struct SearchedRows {
+    std::size_t exact;  // the first ones
+    ProbingRows probing;
+
+    SearchedRows(const HnswLinkParameters& parameters, const LayerValues& values)
+        : exact(values.exact_rows(parameters)),
+          probing{values.centroids, exact, parameters.probing_rows} {}
+};
+
 }  // namespace
 
-bool has_kernels_for(const HnswLinkParameters& parameters, const Vectors& values) {
-    return (values.type == ElementType::float32 || values.type == ElementType::float16) &&
-           values.dimensions <= kMostDimensions && parameters.places <= kMostPlaces &&
+bool has_kernels_for(const HnswLinkParameters& parameters, const LayerValues& values) {
+    const Vectors& rows = values.rows;
+    return (rows.type == ElementType::float32 || rows.type == ElementType::float16) &&
+           rows.dimensions <= kMostDimensions && parameters.places <= kMostPlaces &&
            parameters.metric != Metric::cosine &&
-           EarlierSearch::has_kernels_for(parameters.candidates, values);
+           EarlierSearch::has_kernels_for(parameters.candidates, rows) &&
+           (values.exact_rows(parameters) == rows.rows ||
+            ProbingSearch::has_kernels_for(parameters.metric, parameters.candidates, rows));
 }
 
 // ---- Links to earlier rows ----
 
-std::size_t least_bytes_to_link(const HnswLinkParameters& parameters, const Vectors& values) {
-    return EarlierSearch(parameters.metric, parameters.candidates, values)
-        .least_bytes(parameters.places * bytes_of_link());
+namespace {
+
+/// Beside the rows. `per_row`: for each row of a tile.
+std::size_t least_bytes_to_search(const HnswLinkParameters& parameters, const LayerValues& values,
+                                  std::size_t per_row) {
+    const SearchedRows searched(parameters, values);
+    const RowRange before(values.rows, 0, searched.exact);
+    const std::size_t exact =
+        EarlierSearch(parameters.metric, parameters.candidates, before.vectors())
+            .least_bytes(per_row);
+    if (searched.exact == values.rows.rows) return exact;
+    return std::max(
+        exact,
+        ProbingSearch(parameters.candidates, values.rows, searched.probing).least_bytes(per_row));
+}
+
+}  // namespace
+
+std::size_t least_bytes_to_link(const HnswLinkParameters& parameters, const LayerValues& values) {
+    return bytes_of_rows(values.rows) +
+           least_bytes_to_search(parameters, values, parameters.places * bytes_of_link());
 }
 
 namespace {
 
-/// Links of rows, on the device; those of consecutive tiles one behind the other, or in one place.
+/// Copies all rows to the device. The ring serves nothing else meanwhile.
+Status copy_rows(const Vectors& values, DeviceBuffer<std::uint8_t>& elements, StreamEvent& event,
+                 cudaStream_t stream, UploadRing& ring, Execution& execution) {
+    execution.begin_phase("copying rows", 0);
+    GPUTEXT_TRY(event.create());
+    GPUTEXT_TRY(elements.allocate(bytes_of_rows(values), stream));
+    GPUTEXT_TRY(event.hold(ring.stream(), stream));
+    GPUTEXT_TRY(ring.copy(elements.data(),
+                          {static_cast<const std::uint8_t*>(values.elements), elements.size()},
+                          execution));
+    return event.hold(stream, ring.stream());
+}
+
+DeviceRows device_rows(const Vectors& values, const DeviceBuffer<std::uint8_t>& elements) {
+    return {values.type, elements.data(), static_cast<std::uint32_t>(values.rows),
+            static_cast<std::uint32_t>(values.dimensions)};
+}
+
+/// Links of rows, on the device; those of consecutive tiles one behind the other, or in one place
+/// for as many rows as tiles have at most, which it makes.
 struct LinksOfTiles {
-    std::uint32_t* rows;
-    double* distances;
+    DeviceBuffer<std::uint32_t>& rows;
+    DeviceBuffer<double>& distances;
     bool all;
+
+    Status make_room(std::size_t most_rows, std::size_t places, cudaStream_t stream) {
+        if (all) return {};
+        GPUTEXT_TRY(rows.allocate(most_rows * places, stream));
+        return distances.allocate(most_rows * places, stream);
+    }
 };
 
-/// Calls taken(first, count) when the links of these of the rows are there.
-template <class Taken>
-Status link_tiles(const HnswLinkParameters& parameters, EarlierSearch& search,
-                  const LayerRows& rows, const LinksOfTiles& to, cudaStream_t stream,
-                  Execution& execution, const Taken& taken) {
+/// Calls taken(first, count) when the links of these of the rows are there, of which the first have
+/// been linked before.
+template <class Search, class Taken>
+Status link_tiles(const HnswLinkParameters& parameters, Search& search, const DeviceRows& all,
+                  const LayerRows& rows, std::size_t before, const LinksOfTiles& to,
+                  cudaStream_t stream, Execution& execution, const Taken& taken) {
     const std::size_t places = parameters.places;
-    execution.begin_phase("linking rows", rows.size());
     for (std::size_t begin = rows.begin; begin < rows.end;) {
-        const std::size_t end = search.end_of_tile(begin, rows.end), first = begin - rows.begin;
+        const std::size_t end = search.end_of_tile(begin, rows.end);
+        const std::size_t first = before + begin - rows.begin;
         const std::size_t skipped = to.all ? first * places : 0;
         GPUTEXT_TRY(search.search(begin, end, execution));
         GPUTEXT_TRY(
             choose(ListsToChoose::of(search.lists().view(), static_cast<std::uint32_t>(begin)),
-                   {parameters.metric, search.rows(), static_cast<std::uint32_t>(places), 1,
-                    to.rows + skipped, to.distances + skipped},
+                   {parameters.metric, all, static_cast<std::uint32_t>(places), 1,
+                    to.rows.data() + skipped, to.distances.data() + skipped},
                    0, static_cast<std::uint32_t>(end - begin), stream));
         GPUTEXT_TRY(taken(first, end - begin));
         GPUTEXT_TRY(execution.checkpoint(end - begin));
@@ -76,33 +134,61 @@ Status link_tiles(const HnswLinkParameters& parameters, EarlierSearch& search,
     return {};
 }
 
-Status link(const HnswLinkParameters& parameters, const Vectors& values, const LayerRows& rows,
+/// The same by the searches that these rows want. `per_row`: bytes that `to` takes for each row of
+/// a tile; `work` has what is left beside the rows, which are on the device.
+template <class Taken>
+Status link_rows(const HnswLinkParameters& parameters, const LayerValues& values,
+                 const DeviceRows& all, const LayerRows& rows, LinksOfTiles to, std::size_t per_row,
+                 const DeviceWork& work, Execution& execution, const Taken& taken) {
+    const SearchedRows searched(parameters, values);
+    const std::size_t middle = std::clamp(searched.exact, rows.begin, rows.end);
+    execution.begin_phase("linking rows", rows.size());
+    const auto link = [&](auto& search, const DeviceRows& among, const LayerRows& some) {
+        GPUTEXT_TRY(search.prepare(among, per_row, work, execution));
+        GPUTEXT_TRY(to.make_room(search.most_rows(), parameters.places, work.stream));
+        return link_tiles(parameters, search, all, some, some.begin - rows.begin, to, work.stream,
+                          execution, taken);
+    };
+    if (rows.begin < middle) {
+        const RowRange before(values.rows, 0, middle);
+        EarlierSearch search(parameters.metric, parameters.candidates, before.vectors());
+        DeviceRows exact = all;
+        exact.rows = static_cast<std::uint32_t>(middle);
+        GPUTEXT_TRY(link(search, exact, {rows.begin, middle}));
+    }
+    if (middle == rows.end) return {};
+    ProbingSearch search(parameters.candidates, values.rows, searched.probing);
+    return link(search, all, {middle, rows.end});
+}
+
+Status link(const HnswLinkParameters& parameters, const LayerValues& values, const LayerRows& rows,
             const HnswLinks& links, const DeviceWork& work, UploadRing& ring,
             Execution& execution) {
     const std::size_t places = parameters.places;
-    EarlierSearch search(parameters.metric, parameters.candidates, values);
-    execution.begin_phase("copying rows", 0);
-    GPUTEXT_TRY(search.prepare(places * bytes_of_link(), work, ring, execution));
+    StreamEvent event;
+    DeviceBuffer<std::uint8_t> elements;
     DeviceBuffer<std::uint32_t> chosen;
     DeviceBuffer<double> distances;
-    GPUTEXT_TRY(chosen.allocate(search.most_rows() * places, work.stream));
-    GPUTEXT_TRY(distances.allocate(search.most_rows() * places, work.stream));
+    GPUTEXT_TRY(copy_rows(values.rows, elements, event, work.stream, ring, execution));
     const auto take = [&](std::size_t first, std::size_t count) {
         GPUTEXT_TRY(download(chosen.data(), links.rows.data() + first * places, count * places,
                              work.stream, "copying links from the device"));
         return download(distances.data(), links.distances.data() + first * places, count * places,
                         work.stream, "copying links from the device");
     };
-    return link_tiles(parameters, search, rows, {chosen.data(), distances.data(), false},
-                      work.stream, execution, take);
+    return link_rows(parameters, values, device_rows(values.rows, elements), rows,
+                     {chosen, distances, false}, places * bytes_of_link(),
+                     {work.stream, work.bytes - elements.size()}, execution, take);
 }
 
 }  // namespace
 
-Status link_to_earlier(const HnswLinkParameters& parameters, const Vectors& values,
+Status link_to_earlier(const HnswLinkParameters& parameters, const LayerValues& values,
                        const LayerRows& rows, const HnswLinks& links, const DeviceWork& work,
                        UploadRing& ring, Execution& execution) {
     if (rows.size() == 0) return {};
+    const std::size_t least = least_bytes_to_link(parameters, values);
+    if (work.bytes < least) return too_little_memory("linking rows takes", least, work.bytes);
     const Status status = link(parameters, values, rows, links, work, ring, execution);
     return finish_work(status, work.stream, "linking rows");
 }
@@ -302,13 +388,10 @@ struct LayerOnDevice {
 Status link_back(const HnswLinkParameters& parameters, const Vectors& values,
                  const LayerOnDevice& layer, const LayerRows& rows,
                  std::span<std::uint32_t> neighbors, const DeviceWork& work, Execution& execution) {
-    const DeviceRows all{values.type, layer.elements.data(),
-                         static_cast<std::uint32_t>(values.rows),
-                         static_cast<std::uint32_t>(values.dimensions)};
     const DeviceLinks links{layer.linked.data(), layer.distances.data(), layer.linked.size(),
                             static_cast<std::uint32_t>(parameters.places)};
-    return LinkingBack(parameters, all, links, neighbors, memory_of_parts(parameters, values, work),
-                       work.stream, execution)
+    return LinkingBack(parameters, device_rows(values, layer.elements), links, neighbors,
+                       memory_of_parts(parameters, values, work), work.stream, execution)
         .run(rows);
 }
 
@@ -318,16 +401,12 @@ Status copy_and_link_back(const HnswLinkParameters& parameters, const Vectors& v
                           UploadRing& ring, Execution& execution) {
     StreamEvent event;
     LayerOnDevice layer;
-    execution.begin_phase("copying rows", 0);
-    GPUTEXT_TRY(event.create());
-    GPUTEXT_TRY(layer.elements.allocate(bytes_of_rows(values), work.stream));
     GPUTEXT_TRY(layer.allocate_links(links.rows.size(), work.stream));
-    GPUTEXT_TRY(event.hold(ring.stream(), work.stream));
+    GPUTEXT_TRY(copy_rows(values, layer.elements, event, work.stream, ring, execution));
     const auto upload = [&](void* to, const void* from, std::size_t bytes) {
         return ring.copy(static_cast<std::uint8_t*>(to),
                          {static_cast<const std::uint8_t*>(from), bytes}, execution);
     };
-    GPUTEXT_TRY(upload(layer.elements.data(), values.elements, layer.elements.size()));
     GPUTEXT_TRY(upload(layer.linked.data(), links.rows.data(), links.rows.size_bytes()));
     GPUTEXT_TRY(
         upload(layer.distances.data(), links.distances.data(), links.distances.size_bytes()));
@@ -361,40 +440,37 @@ std::size_t bytes_of_links(const HnswLinkParameters& parameters, const Vectors& 
     return values.rows * parameters.places * bytes_of_link();
 }
 
-Status link_both_ways(const HnswLinkParameters& parameters, const Vectors& values,
+Status link_both_ways(const HnswLinkParameters& parameters, const LayerValues& values,
                       std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
                       Execution& execution) {
-    const LayerRows rows{0, values.rows};
+    const LayerRows rows{0, values.rows.rows};
+    StreamEvent event;
     LayerOnDevice layer;
     GPUTEXT_TRY(layer.allocate_links(neighbors.size(), work.stream));
-    {
-        EarlierSearch search(parameters.metric, parameters.candidates, values);
-        execution.begin_phase("copying rows", 0);
-        const DeviceWork rest{work.stream, work.bytes - bytes_of_links(parameters, values)};
-        GPUTEXT_TRY(search.prepare(0, rest, ring, execution));
-        const auto wait = [&](std::size_t, std::size_t) {
-            return cuda_status(cudaStreamSynchronize(work.stream), "linking rows");
-        };
-        GPUTEXT_TRY(link_tiles(parameters, search, rows,
-                               {layer.linked.data(), layer.distances.data(), true}, work.stream,
-                               execution, wait));
-        layer.elements = search.take_elements();
-    }
-    return link_back(parameters, values, layer, rows, neighbors, work, execution);
+    GPUTEXT_TRY(copy_rows(values.rows, layer.elements, event, work.stream, ring, execution));
+    const auto wait = [&](std::size_t, std::size_t) {
+        return cuda_status(cudaStreamSynchronize(work.stream), "linking rows");
+    };
+    const std::size_t taken = layer.elements.size() + bytes_of_links(parameters, values.rows);
+    GPUTEXT_TRY(link_rows(parameters, values, device_rows(values.rows, layer.elements), rows,
+                          {layer.linked, layer.distances, true}, 0,
+                          {work.stream, work.bytes - taken}, execution, wait));
+    return link_back(parameters, values.rows, layer, rows, neighbors, work, execution);
 }
 
 }  // namespace
 
-std::size_t least_bytes_to_link_layer(const HnswLinkParameters& parameters, const Vectors& values) {
-    const EarlierSearch search(parameters.metric, parameters.candidates, values);
-    return std::max(search.least_bytes(0) + bytes_of_links(parameters, values),
-                    least_bytes_to_link_back(parameters, values));
+std::size_t least_bytes_to_link_layer(const HnswLinkParameters& parameters,
+                                      const LayerValues& values) {
+    return std::max(bytes_of_rows(values.rows) + bytes_of_links(parameters, values.rows) +
+                        least_bytes_to_search(parameters, values, 0),
+                    least_bytes_to_link_back(parameters, values.rows));
 }
 
-Status link_layer(const HnswLinkParameters& parameters, const Vectors& values,
+Status link_layer(const HnswLinkParameters& parameters, const LayerValues& values,
                   std::span<std::uint32_t> neighbors, const DeviceWork& work, UploadRing& ring,
                   Execution& execution) {
-    if (values.rows == 0) return {};
+    if (values.rows.rows == 0) return {};
     const std::size_t least = least_bytes_to_link_layer(parameters, values);
     if (work.bytes < least) return too_little_memory("linking a layer takes", least, work.bytes);
     return finish_work(link_both_ways(parameters, values, neighbors, work, ring, execution),

@@ -35,9 +35,8 @@ std::size_t EarlierSearch::bytes_of_tile_row(std::size_t per_row, bool fp16) con
 }
 
 std::size_t EarlierSearch::bytes_of_rows(bool fp16) const {
-    const std::size_t row = values_.dimensions * element_size(values_.type) + sizeof(double);
     const Fp16Search::Bytes more = fp16 ? Fp16Search::bytes(values_) : Fp16Search::Bytes{};
-    return kSmallBuffers + values_.rows * (row + more.per_item) + more.samples;
+    return kSmallBuffers + values_.rows * (sizeof(double) + more.per_item) + more.samples;
 }
 
 std::size_t EarlierSearch::least_bytes(std::size_t per_row) const {
@@ -46,15 +45,15 @@ std::size_t EarlierSearch::least_bytes(std::size_t per_row) const {
 }
 
 DeviceRows EarlierSearch::rows_of(std::size_t begin, std::size_t end) const {
-    DeviceRows rows{values_.type, elements_.data(), static_cast<std::uint32_t>(values_.rows),
-                    static_cast<std::uint32_t>(values_.dimensions)};
-    rows.elements = rows.row_bytes(begin);
+    DeviceRows rows = rows_;
+    rows.elements = rows_.row_bytes(begin);
     rows.rows = static_cast<std::uint32_t>(end - begin);
     return rows;
 }
 
-Status EarlierSearch::prepare(std::size_t per_row, const DeviceWork& work, UploadRing& ring,
+Status EarlierSearch::prepare(const DeviceRows& rows, std::size_t per_row, const DeviceWork& work,
                               Execution& execution) {
+    rows_ = rows;
     stream_ = work.stream;
     const auto largest = largest_magnitude(values_, "item", execution);
     if (!largest.ok()) return largest.status();
@@ -71,15 +70,12 @@ Status EarlierSearch::prepare(std::size_t per_row, const DeviceWork& work, Uploa
         {(work.bytes - bytes_of_rows(fp16_helps_)) / bytes_of_tile_row(per_row, fp16_helps_),
          kMostTileRows, values_.rows});
 
-    GPUTEXT_TRY(event_.create());
     const auto tile = static_cast<std::uint32_t>(tile_rows_);
     GPUTEXT_TRY(lists_.allocate(shape(), tile, stream_));
     GPUTEXT_TRY(query_elements_.allocate(tile_rows_ * values_.dimensions, stream_));
     GPUTEXT_TRY(query_squares_.allocate(tile_rows_, stream_));
     GPUTEXT_TRY(squares_.allocate(values_.rows, stream_));
     GPUTEXT_TRY(rescored_.allocate(1, stream_));
-    const std::size_t bytes = values_.rows * values_.dimensions * element_size(values_.type);
-    GPUTEXT_TRY(elements_.allocate(bytes, stream_));
     if (fp16_helps_) {
         GPUTEXT_TRY(fp16_.prepare(metric_, values_, device, nullptr, stream_));
         GPUTEXT_TRY(fp16_.allocate(tile_rows_, values_.rows));
@@ -87,12 +83,8 @@ Status EarlierSearch::prepare(std::size_t per_row, const DeviceWork& work, Uploa
     GPUTEXT_TRY(
         cuda_status(cudaMemsetAsync(rescored_.data(), 0, sizeof(unsigned long long), stream_),
                     "clearing a count"));
-    GPUTEXT_TRY(event_.hold(ring.stream(), stream_));
-    GPUTEXT_TRY(ring.copy(elements_.data(),
-                          {static_cast<const std::uint8_t*>(values_.elements), bytes}, execution));
-    GPUTEXT_TRY(event_.hold(stream_, ring.stream()));
-    GPUTEXT_TRY(row_squares(rows(), squares_.data(), stream_));
-    return fp16_helps_ ? fp16_.load_items(rows(), 0) : Status();
+    GPUTEXT_TRY(row_squares(rows_, squares_.data(), stream_));
+    return fp16_helps_ ? fp16_.load_items(rows_, 0) : Status();
 }
 
 std::size_t EarlierSearch::end_of_tile(std::size_t begin, std::size_t end) const {
@@ -116,7 +108,7 @@ Status EarlierSearch::search(std::size_t begin, std::size_t end, Execution& exec
     GPUTEXT_TRY(lists_.reset(count, std::numeric_limits<double>::infinity()));
     NeighborSearch search(
         lists_, nullptr, rescored_.data(), [] { return Status(); }, execution, stream_);
-    const DirectFilterInput input{metric_, tile_, rows(), 0, squares_.data(), first};
+    const DirectFilterInput input{metric_, tile_, rows_, 0, squares_.data(), first};
     const bool fp16 =
         fp16_helps_ && begin >= std::max<std::size_t>(Fp16Search::kLeastItems, 8 * k_);
     const QuerySelection all{nullptr, count};

@@ -8,15 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/device_work.hpp"
-#include "kernels/base/stream_event.hpp"
-#include "kernels/base/upload_ring.hpp"
 #include "kernels/knn/detail/device_rows.hpp"
 #include "kernels/knn/detail/fp16_search.hpp"
 #include "kernels/knn/neighbor_lists.hpp"
@@ -25,20 +22,19 @@ namespace gputext::gpu {
 
 class EarlierSearch {
 public:
-    /// `k` of the nearest rows, fewer where there are not as many.
+    /// `k` of the nearest rows, fewer where there are not as many. `values` are all rows.
     EarlierSearch(Metric metric, std::size_t k, const Vectors& values)
         : metric_(metric), k_(k), values_(values) {}
     EarlierSearch(const EarlierSearch&) = delete;
 
     static bool has_kernels_for(std::size_t k, const Vectors& values);
-    /// The fewest bytes of device memory that prepare() can do with. `per_row`: what the caller
-    /// takes for each row of a tile.
+    /// The fewest bytes of device memory that prepare() can do with, beside the rows. `per_row`:
+    /// what the caller takes for each row of a tile.
     std::size_t least_bytes(std::size_t per_row) const;
 
-    /// Copies all rows to the device. The ring serves nothing else meanwhile. Requires
-    /// has_kernels_for(), and at least one row. Errors: those of largest_magnitude(); cancelled,
-    /// out_of_memory, device_error, device_lost.
-    Status prepare(std::size_t per_row, const DeviceWork& work, UploadRing& ring,
+    /// `rows` are the values, on the device, at least one. Requires has_kernels_for(). Errors:
+    /// those of largest_magnitude(); cancelled, out_of_memory, device_error.
+    Status prepare(const DeviceRows& rows, std::size_t per_row, const DeviceWork& work,
                    Execution& execution);
 
     /// The end of the tile that begins with this row, at most `end`.
@@ -49,10 +45,6 @@ public:
     Status search(std::size_t begin, std::size_t end, Execution& execution);
 
     const NeighborLists& lists() const { return lists_; }
-    /// All rows.
-    DeviceRows rows() const { return rows_of(0, values_.rows); }
-    /// Hands their elements over; there is nothing to search any more.
-    DeviceBuffer<std::uint8_t> take_elements() { return std::move(elements_); }
 
 private:
     NeighborLists::Shape shape() const;
@@ -63,13 +55,12 @@ private:
     Metric metric_;
     std::size_t k_;
     const Vectors& values_;
+    DeviceRows rows_;
     bool fp16_helps_ = false;
     std::size_t tile_rows_ = 0;
     cudaStream_t stream_ = nullptr;
-    StreamEvent event_;
     NeighborLists lists_;
     Fp16Search fp16_;
-    DeviceBuffer<std::uint8_t> elements_;
     DeviceBuffer<double> squares_, query_elements_, query_squares_;
     DeviceBuffer<unsigned long long> rescored_;
     DeviceQueries tile_;

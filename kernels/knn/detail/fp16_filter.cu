@@ -56,6 +56,84 @@ __global__ void gates_of_limits(GateJob job) {
     if (job.widths != nullptr) job.widths[row] = width_of_scores(job, row, gate);
 }
 
+/// Below the scores of all items that have a bound.
+__device__ float lowest_gate(const GateJob& job, std::uint32_t row) {
+    const double norm = job.queries.bounds[row].norm;
+    const double largest = job.largest[1];
+    if (!isfinite(norm)) return -INFINITY;
+    return __double2float_rd(-1.01 * (largest * norm + largest * largest) - 0x1p-80);
+}
+
+__global__ void gates_below_all(GateJob job) {
+    const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < job.rows) job.gates[row] = lowest_gate(job, row);
+}
+
+__global__ void gates_of_merged(GateJob job, QuerySelection selection) {
+    const std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= selection.count) return;
+    const std::uint32_t row = selection[at];
+    job.gates[row] = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+}
+
+__global__ void keep_nothing_without_limit(ListsView lists, std::uint32_t queries) {
+    const std::uint32_t query = blockIdx.x * blockDim.x + threadIdx.x;
+    if (query < queries && isinf(lists.limits[query])) lists.kept[query] = 0;
+}
+
+/// A block for each query.
+__global__ __launch_bounds__(kThreads) void settle_lists(GateJob job, ListsView lists,
+                                                         QuerySelection selection,
+                                                         std::uint32_t most,
+                                                         std::uint32_t* crowded) {
+    extern __shared__ std::uint32_t memory[];
+    __shared__ unsigned left;
+    std::uint32_t* const scores = memory;
+    std::uint32_t* const items = memory + lists.capacity;
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::uint32_t count = lists.counts[query];
+    if (count > lists.capacity || count == lists.kept[query]) return;
+    const auto list_crowded = [&] {
+        if (threadIdx.x == 0) crowded[1 + atomicAdd(&crowded[0], 1u)] = query;
+    };
+    if (!isinf(lists.limits[query])) return list_crowded();
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        scores[i] = ordered_float(lists.scores[begin + i]);
+        items[i] = lists.items[begin + i];
+    }
+    if (threadIdx.x == 0) left = 0;
+    __syncthreads();
+    const unsigned kth = count > lists.k ? about_kth_score<kThreads>(scores, count, lists.k) : 0;
+    float least = -INFINITY;
+    if (kth != 0) {
+        const float score = float_of_ordered(kth);
+        // Scores were found by gates as low as the lowest one, which take a part of their digits.
+        const float width =
+            width_of_scores(job, query, score) +
+            fabsf(lowest_gate(job, query)) * static_cast<float>(job.space.padded) * 0x1p-24f;
+        least = __fsub_rd(score, width);
+        if (threadIdx.x == 0) {
+            job.widths[query] = width;
+            if (least > job.gates[query]) job.gates[query] = least;
+        }
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        const float score = float_of_ordered(scores[i]);
+        if (score < least) continue;
+        const unsigned at = atomicAdd(&left, 1u);
+        lists.items[begin + at] = items[i];
+        lists.scores[begin + at] = score;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        lists.counts[query] = left;
+        lists.kept[query] = left <= most ? left : 0;
+    }
+    if (left > most) list_crowded();
+}
+
 /// Between two scores: in the middle of values at first, which are close together, and later in the
 /// middle of their bits, so that the end is near whatever they are.
 __device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
@@ -136,6 +214,30 @@ Status run_fp16_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
     if (padded <= 64) return run_narrow_filter(device, job, padded, stream);
     return device.capability == 90 ? run_hopper_filter(device, job, padded, stream)
                                    : run_wide_filter(device, job, padded, stream);
+}
+
+Status open_gates(const GateJob& job, cudaStream_t stream) {
+    gates_below_all<<<blocks_for(job.rows, kThreads), kThreads, 0, stream>>>(job);
+    return launched("setting gates");
+}
+
+Status settle(const GateJob& job, const ListsView& lists, const QuerySelection& selection,
+              std::uint32_t most, std::uint32_t* crowded, cudaStream_t stream) {
+    const std::size_t bytes = 2 * lists.capacity * sizeof(std::uint32_t);
+    settle_lists<<<selection.count, kThreads, bytes, stream>>>(job, lists, selection, most,
+                                                               crowded);
+    return launched("settling lists");
+}
+
+Status raise_gates(const GateJob& job, const QuerySelection& selection, cudaStream_t stream) {
+    gates_of_merged<<<blocks_for(selection.count, kThreads), kThreads, 0, stream>>>(job, selection);
+    return launched("setting gates");
+}
+
+Status unsettle(const ListsView& lists, std::uint32_t queries, cudaStream_t stream) {
+    keep_nothing_without_limit<<<blocks_for(queries, kThreads), kThreads, 0, stream>>>(lists,
+                                                                                       queries);
+    return launched("settling lists");
 }
 
 Status set_gates(const GateJob& job, cudaStream_t stream) {

@@ -20,6 +20,28 @@
 
 namespace gputext::gpu {
 
+/// Some queries, each beside all of some items.
+struct Fp16FilterPart {
+    std::uint32_t first_block;                 // of the launch
+    std::uint32_t begin_queries, end_queries;  // in Fp16FilterParts::queries
+    std::uint32_t begin, end;                  // of the items, as they lie
+
+    static constexpr std::uint32_t block_queries = 128, block_items = 2048;
+    std::uint32_t blocks() const {
+        return (end_queries - begin_queries + block_queries - 1) / block_queries *
+               ((end - begin + block_items - 1) / block_items);
+    }
+};
+
+/// All on the device.
+struct Fp16FilterParts {
+    const Fp16FilterPart* parts = nullptr;
+    std::uint32_t count = 0;
+    std::uint32_t blocks = 0;
+    const std::uint32_t* queries = nullptr;  // their numbers, part by part
+    const std::uint32_t* items = nullptr;    // the number of each item, as it lies
+};
+
 struct Fp16FilterJob {
     Fp16Queries queries;
     std::uint32_t rows;  // of queries
@@ -38,6 +60,9 @@ struct Fp16FilterJob {
     /// Null unless, in place of lists, items are marked: MarkedItems::words_of(end - begin) words a
     /// query, as MarkedItems has them. Only up to 64 dimensions.
     std::uint32_t* marks;
+    /// Unless there are none, these are filtered, into lists: `begin`, `end` and `first_item` mean
+    /// nothing, and all groups of queries have the same bounds. Only above 64 dimensions.
+    Fp16FilterParts parts = {};
 };
 
 inline constexpr std::uint32_t kSampleGroups = 256;
@@ -70,6 +95,22 @@ struct GateJob {
     float* gates;
     float* widths;  // bounds of what a score may exceed t by, or null
 };
+
+/// Gates that leave out nothing, from which scores can be told.
+Status open_gates(const GateJob& job, cudaStream_t stream);
+
+/// Lists without limits have items with scores, and no distances; lists with limits have distances
+/// of what is kept. Of the former, leaves what may be among the k nearest, makes that what they
+/// keep, and raises their gates. Writes to `crowded` which lists have to be merged: those with
+/// limits for which something was found, and those of which more than `most` items are left, which
+/// then keep nothing. Its first number is how many they are, 0 before. Leaves lists that overflowed
+/// unchanged.
+Status settle(const GateJob& job, const ListsView& lists, const QuerySelection& selection,
+              std::uint32_t most, std::uint32_t* crowded, cudaStream_t stream);
+/// Gates of lists that have been merged, as set_gates().
+Status raise_gates(const GateJob& job, const QuerySelection& selection, cudaStream_t stream);
+/// Lists without limits keep nothing: what they kept is found.
+Status unsettle(const ListsView& lists, std::uint32_t queries, cudaStream_t stream);
 
 /// Gates that leave out only items beyond the limits.
 Status set_gates(const GateJob& job, cudaStream_t stream);

@@ -28,6 +28,7 @@ struct Shared {
     __half queries[kStages][kRows * kDepth];
     __half items[kStages][kColumns * kDepth];
     float starts[2][kColumns];
+    std::uint32_t query_numbers[kRows];
     FoundMemory<kFound, 1> found[kThreads / 32];
 };
 constexpr int kSharedBytes = sizeof(Shared) + 1024 - 128;  // aligned to 128 as it is
@@ -49,37 +50,35 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
     wait_for_previous();
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
-    const std::uint32_t first_row = blockIdx.x % query_tiles * kRows;
-    const std::uint32_t begin = job.begin + blockIdx.x / query_tiles * items_per_block;
-    const std::uint32_t end = min(job.end, begin + items_per_block);
-    const std::uint32_t warp_row = first_row + 16 * warp;
-    const float2 group = job.queries.groups[first_row / kGroupQueries];
-    Finder<kFound, 1> finder(shared.found[warp], job, warp_row, begin);
+    const BlockTask task = take_task(job, query_tiles, items_per_block, shared.query_numbers);
+    const std::uint32_t begin = task.begin, end = task.end;
+    const float2 group = job.queries.groups[task.group];
+    Finder<kFound, 1> finder(shared.found[warp], job, shared.query_numbers, 16 * warp, begin, end);
     Largest<1> largest;
 
     float gates[2];
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
-        const std::uint32_t row = warp_row + 8 * half + lane / 4;
-        gates[half] = row >= job.rows ? INFINITY : Sample ? 0.0f : job.gates[row];
+        const std::uint32_t row = shared.query_numbers[16 * warp + 8 * half + lane / 4];
+        gates[half] = row == UINT32_MAX ? INFINITY : Sample ? 0.0f : job.gates[row];
     }
     const auto bound_at = [&](std::uint32_t item) {
-        return item < end ? job.items.bounds[item - job.first_item]
+        return item < end ? job.items.bounds[item - task.first_item]
                           : Fp16ItemBound{INFINITY, 0, 0, 0};
     };
     shared.starts[0][threadIdx.x] = start_of_item(bound_at(begin + threadIdx.x), group);
 
     const unsigned steps = padded / kDepth;
     const unsigned total = (end - begin + kColumns - 1) / kColumns * steps;
-    std::uint32_t fetch_first = begin - job.first_item;  // where the next copies come from
+    std::uint32_t fetch_first = begin - task.first_item;  // where the next copies come from
     unsigned fetch_step = 0;
     unsigned fetched = 0;
     const auto fetch = [&] {
         if (fetched < total) {
             const unsigned stage = fetched % kStages;
-            fetch_rows<kRows>(job.queries.rows, padded, first_row, job.rows, fetch_step * kDepth,
-                              shared.queries[stage]);
-            fetch_rows<kColumns>(job.items.rows, padded, fetch_first, end - job.first_item,
+            fetch_queries(job.queries.rows, padded, shared.query_numbers, fetch_step * kDepth,
+                          shared.queries[stage]);
+            fetch_rows<kColumns>(job.items.rows, padded, fetch_first, end - task.first_item,
                                  fetch_step * kDepth, shared.items[stage]);
             if (++fetch_step == steps) {
                 fetch_step = 0;
@@ -136,7 +135,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
                 const std::uint32_t passed = first - job.begin + 8 * (n + 1);
                 const std::uint32_t four_groups = 4 * job.group_items;
                 if (passed % four_groups == 0)
-                    largest.store(job, warp_row, (passed / four_groups - 1) * 4 + lane % 4);
+                    largest.store(job, task.first_query + 16 * warp,
+                                  (passed / four_groups - 1) * 4 + lane % 4);
             } else {
                 const int none = __float_as_int(sums[n][0]) & __float_as_int(sums[n][1]) &
                                  __float_as_int(sums[n][2]) & __float_as_int(sums[n][3]);
@@ -174,6 +174,9 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32
            cudaStream_t stream) {
     constexpr auto kernel = filter_hopper<Sample, Ahead>;
     GPUTEXT_TRY(allow_shared_bytes(kernel, kSharedBytes));
+    if (job.parts.parts != nullptr)
+        return launch_early("filtering neighbors", kernel, job.parts.blocks, kThreads, kSharedBytes,
+                            stream, job, padded, 0u, 0u);
     const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
     const std::uint32_t tiles = blocks_for(job.end - job.begin, kColumns);
     const std::uint32_t of_block =
@@ -188,7 +191,8 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32
 Status run_hopper_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream) {
     if (job.largest != nullptr) return run<true, 2>(device, job, padded, stream);
-    if (job.rows <= kRows) return run<false, kStages - 1>(device, job, padded, stream);
+    if (job.parts.parts == nullptr && job.rows <= kRows)
+        return run<false, kStages - 1>(device, job, padded, stream);
     return run<false, 2>(device, job, padded, stream);
 }
 

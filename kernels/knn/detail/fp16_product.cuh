@@ -95,7 +95,17 @@ public:
     /// all functions.
     __device__ Finder(Memory& memory, const Fp16FilterJob& job, std::uint32_t first_row,
                       std::uint32_t first_item)
-        : memory_(memory), job_(job), first_row_(first_row), first_item_(first_item) {}
+        : Finder(memory, job, nullptr, first_row, first_item, job.end) {}
+    /// The queries are those that `queries` has from `first_row` on, none where that is no query's
+    /// number; items end at `end`.
+    __device__ Finder(Memory& memory, const Fp16FilterJob& job, const std::uint32_t* queries,
+                      std::uint32_t first_row, std::uint32_t first_item, std::uint32_t end)
+        : memory_(memory),
+          job_(job),
+          queries_(queries),
+          first_row_(first_row),
+          first_item_(first_item),
+          end_(end) {}
 
     /// Adds what reaches its gate among 16 * Tiles rows from row `row` of the warp on, beside the
     /// eight columns from `column` on.
@@ -142,9 +152,11 @@ public:
                 if (base + 32 * i >= count_) continue;
                 const std::uint32_t place = memory_.found[base + 32 * i].place;
                 query[i] = first_row_ + (place >> kColumnBits);
+                if (queries_ != nullptr) query[i] = queries_[query[i]];
                 item[i] = first_item_ + (place & ((1u << kColumnBits) - 1));
-                if (query[i] < job_.rows && item[i] < job_.end)
-                    at[i] = atomicAdd(&job_.lists.counts[query[i]], 1u);
+                if (query[i] >= job_.rows || item[i] >= end_) continue;
+                at[i] = atomicAdd(&job_.lists.counts[query[i]], 1u);
+                if (job_.parts.items != nullptr) item[i] = job_.parts.items[item[i]];
             }
 #pragma unroll
             for (unsigned i = 0; i < kAtOnce; ++i) {
@@ -164,8 +176,10 @@ private:
 
     Memory& memory_;
     const Fp16FilterJob& job_;
+    const std::uint32_t* queries_;
     std::uint32_t first_row_;
     std::uint32_t first_item_;
+    std::uint32_t end_;
     unsigned count_ = 0;
 };
 

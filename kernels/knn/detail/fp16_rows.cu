@@ -87,17 +87,19 @@ __device__ Fp16ItemBound bound_of_item(const Fp16Space& space, const RowBounds& 
             __double2float_ru(row.norm * kUp), 0};
 }
 
-/// A half warp for each row.
+/// A half warp for each row. `numbers`: of the rows in `from`, or null.
 template <class T>
-__global__ void convert_item_rows(Fp16Space space, const T* from, std::uint32_t rows, __half* to,
-                                  Fp16ItemBound* bounds, float* largest) {
+__global__ void convert_item_rows(Fp16Space space, const T* from, const std::uint32_t* numbers,
+                                  std::uint32_t rows, __half* to, Fp16ItemBound* bounds,
+                                  float* largest) {
     __shared__ unsigned most[2];
     if (threadIdx.x < 2) most[threadIdx.x] = 0;
     __syncthreads();
     const std::uint32_t row = blockIdx.x * kRowsPerBlock + threadIdx.x / kHalfWarp;
     if (row < rows) {
+        const std::size_t number = numbers == nullptr ? row : numbers[row];
         const RowBounds converted =
-            convert_row(space, from + std::size_t{row} * space.dimensions, space.item_scale,
+            convert_row(space, from + number * space.dimensions, space.item_scale,
                         to + std::size_t{row} * space.padded);
         if (threadIdx.x % kHalfWarp == 0) {
             const Fp16ItemBound bound = bound_of_item(space, converted);
@@ -155,6 +157,20 @@ __global__ void bound_groups(const Fp16QueryBound* bounds, std::uint32_t rows, f
     }
     __syncthreads();
     if (threadIdx.x == 0) groups[blockIdx.x] = {__uint_as_float(most[0]), __uint_as_float(most[1])};
+}
+
+/// One block.
+__global__ void take_largest_of_groups(float2* groups, std::uint32_t count) {
+    __shared__ unsigned most[2];
+    if (threadIdx.x < 2) most[threadIdx.x] = 0;
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+        atomicMax(&most[0], __float_as_uint(groups[i].x));
+        atomicMax(&most[1], __float_as_uint(groups[i].y));
+    }
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+        groups[i] = {__uint_as_float(most[0]), __uint_as_float(most[1])};
 }
 
 /// Blocks of 32 threads, one for each sample.
@@ -227,13 +243,25 @@ Status Fp16SpaceChoice::choose(Metric metric, const Vectors& items, cudaStream_t
 
 Status convert_items(const Fp16Space& space, const DeviceRows& from, __half* rows,
                      Fp16ItemBound* bounds, float* largest, cudaStream_t stream) {
+    return convert_items(space, from, nullptr, from.rows, rows, bounds, largest, stream);
+}
+
+Status convert_items(const Fp16Space& space, const DeviceRows& from, const std::uint32_t* numbers,
+                     std::uint32_t count, __half* rows, Fp16ItemBound* bounds, float* largest,
+                     cudaStream_t stream) {
     GPUTEXT_TRY(cuda_status(cudaMemsetAsync(largest, 0, 2 * sizeof(float), stream), "clearing"));
-    if (from.rows == 0) return {};
+    if (count == 0) return {};
     with_element_type(from.type, [&](auto element) {
-        convert_item_rows<<<blocks_for(from.rows, kRowsPerBlock), kThreads, 0, stream>>>(
-            space, static_cast<decltype(element)>(from.elements), from.rows, rows, bounds, largest);
+        convert_item_rows<<<blocks_for(count, kRowsPerBlock), kThreads, 0, stream>>>(
+            space, static_cast<decltype(element)>(from.elements), numbers, count, rows, bounds,
+            largest);
     });
     return launched("rounding items");
+}
+
+Status unite_groups(float2* groups, std::uint32_t queries, cudaStream_t stream) {
+    take_largest_of_groups<<<1, kThreads, 0, stream>>>(groups, blocks_for(queries, kGroupQueries));
+    return launched("bounding queries");
 }
 
 Status convert_queries(const Fp16Space& space, const DeviceQueries& from, __half* rows,

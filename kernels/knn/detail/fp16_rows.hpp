@@ -104,11 +104,18 @@ struct Fp16Queries {
     const float2* groups = nullptr;  // largest norm and residual of 256 queries
 };
 
-/// Items of `from` to rows of halves. `largest` is overwritten. O(elements).
+/// Items of `from` to rows of halves: all in their order, or `count` of them by their numbers.
+/// `largest` is overwritten. O(elements).
 Status convert_items(const Fp16Space& space, const DeviceRows& from, __half* rows,
                      Fp16ItemBound* bounds, float* largest, cudaStream_t stream);
+Status convert_items(const Fp16Space& space, const DeviceRows& from, const std::uint32_t* numbers,
+                     std::uint32_t count, __half* rows, Fp16ItemBound* bounds, float* largest,
+                     cudaStream_t stream);
 Status convert_queries(const Fp16Space& space, const DeviceQueries& from, __half* rows,
                        Fp16QueryBound* bounds, float2* groups, cudaStream_t stream);
+
+/// All groups get the largest of their bounds.
+Status unite_groups(float2* groups, std::uint32_t queries, cudaStream_t stream);
 
 /// Copies every stride-th row and its bound: rows n * stride / of.
 Status sample_items(const Fp16Space& space, const Fp16Items& from, std::uint32_t items,

@@ -9,7 +9,8 @@ namespace {
 using namespace half_tiles;
 
 constexpr unsigned kAddTiles = 2;  // whose sums are looked at together
-constexpr std::uint32_t kItemsPerBlock = 2048;
+constexpr std::uint32_t kItemsPerBlock = Fp16FilterPart::block_items;
+static_assert(kRows == Fp16FilterPart::block_queries);
 
 /// Rows of 128 bytes whose vectors are exchanged such that neither copies nor matrices meet in a
 /// bank.
@@ -18,6 +19,7 @@ struct Shared {
     __half queries[Stages][kRows * kDepth];
     __half items[Stages][Columns * kDepth];
     float starts[2][Columns];
+    std::uint32_t query_numbers[kRows];
     FoundMemory<Found, kAddTiles> found[kThreads / 32];
 };
 
@@ -37,22 +39,22 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
     const unsigned warp = threadIdx.x / 32;
     const unsigned warp_row = warp % 2 * kWarpRows;
     const unsigned warp_column = warp / 2 * kWarpColumns;
-    const std::uint32_t first_row = blockIdx.x % query_tiles * kRows;
-    const std::uint32_t begin = job.begin + blockIdx.x / query_tiles * kItemsPerBlock;
-    const std::uint32_t end = min(job.end, begin + kItemsPerBlock);
-    const float2 group = job.queries.groups[first_row / kGroupQueries];
-    Finder<Found, kAddTiles> finder(shared.found[warp], job, first_row + warp_row, begin);
+    const BlockTask task = take_task(job, query_tiles, kItemsPerBlock, shared.query_numbers);
+    const std::uint32_t begin = task.begin, end = task.end;
+    const float2 group = job.queries.groups[task.group];
+    Finder<Found, kAddTiles> finder(shared.found[warp], job, shared.query_numbers, warp_row, begin,
+                                    end);
     Largest<kTiles> largest;
 
     float gates[kTiles][2];
 #pragma unroll
     for (unsigned half = 0; half < 2 * kTiles; ++half) {
-        const std::uint32_t row = first_row + warp_row + 8 * half + lane / 4;
-        gates[half / 2][half % 2] = row >= job.rows ? INFINITY : Sample ? 0.0f : job.gates[row];
+        const std::uint32_t row = shared.query_numbers[warp_row + 8 * half + lane / 4];
+        gates[half / 2][half % 2] = row == UINT32_MAX ? INFINITY : Sample ? 0.0f : job.gates[row];
     }
     const auto bound_at = [&](std::uint32_t item) {
         if (threadIdx.x >= Columns || item >= end) return Fp16ItemBound{INFINITY, 0, 0, 0};
-        return job.items.bounds[item - job.first_item];
+        return job.items.bounds[item - task.first_item];
     };
     if (threadIdx.x < Columns)
         shared.starts[0][threadIdx.x] = start_of_item(bound_at(begin + threadIdx.x), group);
@@ -62,10 +64,10 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
     std::uint32_t fetch_first = begin;  // where the next copies come from
     unsigned fetch_step = 0;
     const auto fetch = [&](unsigned stage) {
-        fetch_rows<kRows>(job.queries.rows, padded, first_row, job.rows, fetch_step * kDepth,
-                          shared.queries[stage]);
-        fetch_rows<Columns>(job.items.rows, padded, fetch_first - job.first_item,
-                            end - job.first_item, fetch_step * kDepth, shared.items[stage]);
+        fetch_queries(job.queries.rows, padded, shared.query_numbers, fetch_step * kDepth,
+                      shared.queries[stage]);
+        fetch_rows<Columns>(job.items.rows, padded, fetch_first - task.first_item,
+                            end - task.first_item, fetch_step * kDepth, shared.items[stage]);
         if (++fetch_step == steps) {
             fetch_step = 0;
             fetch_first += Columns;
@@ -130,7 +132,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
             const std::uint32_t passed = first + Columns - job.begin;
             const std::uint32_t sixteen_groups = 16 * job.group_items;
             if (passed % sixteen_groups == 0)
-                largest.store(job, first_row + warp_row,
+                largest.store(job, task.first_query + warp_row,
                               ((passed / sixteen_groups - 1) * 4 + warp / 2) * 4 + lane % 4);
         }
         first += Columns;
@@ -145,7 +147,9 @@ Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) 
     constexpr int bytes = sizeof(Shared<Columns, Stages, Found>);
     GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
     const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
-    const unsigned blocks = query_tiles * blocks_for(job.end - job.begin, kItemsPerBlock);
+    const unsigned blocks = job.parts.parts != nullptr
+                                ? job.parts.blocks
+                                : query_tiles * blocks_for(job.end - job.begin, kItemsPerBlock);
     kernel<<<blocks, kThreads, bytes, stream>>>(job, padded, query_tiles);
     return launched("filtering neighbors");
 }

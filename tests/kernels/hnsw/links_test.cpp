@@ -21,24 +21,25 @@ class HnswLinksOnDevice : public testing::RingTest {
 protected:
     HnswLinksOnDevice() { work.bytes = std::size_t{4} << 30; }
 
-    static LayerLinks room_for(std::size_t links) {
-        LayerLinks room;
-        room.rows.resize(links);
-        room.distances.resize(links);
-        return room;
-    }
+    struct Links {
+        std::vector<std::uint32_t> rows;
+        std::vector<double> distances;
+
+        explicit Links(std::size_t count) : rows(count), distances(count) {}
+        HnswLinks view() { return {rows, distances}; }
+    };
 
     /// In parts that end with these rows.
     void expect_same(const HnswLinkParameters& parameters, const TypedRows& values,
-                     const std::vector<std::size_t>& ends) {
-        const Vectors& all = values.vectors();
-        const std::size_t rows = all.rows, places = parameters.places;
-        Execution execution(4);
+                     const std::vector<std::size_t>& ends, const Vectors& centroids = {}) {
+        const LayerValues all{values.vectors(), centroids};
+        const std::size_t rows = all.rows.rows, places = parameters.places;
+        Execution execution(8);
         ASSERT_TRUE(gpu::has_kernels_for(parameters, all));
-        auto wanted = link_layer({parameters, all, rows, false}, execution);
-        const auto neighbors = link_layer({parameters, all, rows, true}, execution);
-        ASSERT_TRUE(wanted.ok() && neighbors.ok());
-        LayerLinks found = room_for(rows * places);
+        Links wanted(rows * places), found(rows * places);
+        ASSERT_TRUE(link_to_earlier(parameters, all, {0, rows}, wanted.view(), execution).ok());
+        const auto neighbors = link_layer({parameters, all, rows}, execution);
+        ASSERT_TRUE(neighbors.ok());
         std::vector<std::uint32_t> back(rows * places);
         std::size_t begin = 0;
         for (const std::size_t end : ends) {
@@ -53,23 +54,23 @@ protected:
             begin = end;
         }
         ASSERT_EQ(begin, rows);
-        EXPECT_EQ(found.rows, wanted->rows);
-        EXPECT_EQ(found.distances, wanted->distances);
+        EXPECT_EQ(found.rows, wanted.rows);
+        EXPECT_EQ(found.distances, wanted.distances);
         begin = 0;
         for (const std::size_t end : ends) {
             const LayerRows part{begin, end};
             const Status status =
-                gpu::link_back(parameters, all, found.links(), part,
+                gpu::link_back(parameters, all.rows, found.view(), part,
                                std::span(back).subspan(begin * places, part.size() * places), work,
                                ring(), execution);
             ASSERT_TRUE(status.ok()) << status.message();
             begin = end;
         }
-        EXPECT_EQ(back, neighbors->rows);
+        EXPECT_EQ(back, *neighbors);
         back.assign(rows * places, 0);
         const Status status = gpu::link_layer(parameters, all, back, work, ring(), execution);
         ASSERT_TRUE(status.ok()) << status.message();
-        EXPECT_EQ(back, neighbors->rows);
+        EXPECT_EQ(back, *neighbors);
     }
 
     RandomRows random_;
@@ -105,6 +106,34 @@ TEST_F(HnswLinksOnDevice, OfManyRowsEqualTheCpus) {
                         expect_same({.metric = metric, .candidates = candidates, .places = 32},
                                     values, {n / 2, n}));
                 }
+}
+
+/// Of which most probe clusters: lists of both lengths, lists that overflow and lists of rows whose
+/// scores do not tell which is nearer, rows that half precision does not hold, tiles smaller than
+/// blocks.
+TEST_F(HnswLinksOnDevice, OfRowsThatProbeEqualTheCpus) {
+    const auto n = static_cast<std::size_t>(testing::rounds(24000));
+    for (const Shape shape :
+         {Shape::gaussian, Shape::clusters, Shape::copies, Shape::near_identical, Shape::outliers})
+        for (const std::size_t d : {70, 192})
+            for (const std::size_t candidates : {60, 200}) {
+                SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)) + ", d " +
+                             std::to_string(d) + ", candidates " + std::to_string(candidates));
+                const ElementType type = d == 70 ? ElementType::float16 : ElementType::float32;
+                const TypedRows values(random_.rows(shape, n, d), type, d);
+                const TypedRows centroids(random_.rows(shape, d == 70 ? 200 : 512, d),
+                                          ElementType::float32, d);
+                const HnswLinkParameters parameters{.candidates = candidates,
+                                                    .places = 16,
+                                                    .exact_rows = 5000,
+                                                    .probing_rows = 6000};
+                const LayerValues all{values.vectors(), centroids.vectors()};
+                work.bytes = candidates == 60 ? std::size_t{4} << 30
+                                              : gpu::least_bytes_to_link_layer(parameters, all) +
+                                                    (std::size_t{300} << 20);
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_same(parameters, values, {n / 2, n}, centroids.vectors()));
+            }
 }
 
 /// All rows are candidates, and few ones; more places than candidates.
@@ -169,26 +198,26 @@ TEST_F(HnswLinksOnDevice, DoNotDependOnMemory) {
     const std::size_t n = 12000;
     const TypedRows values(random_.rows(Shape::clusters, n, 64), ElementType::float32, 64);
     const HnswLinkParameters parameters{.candidates = 60, .places = 16};
-    const std::size_t least = gpu::least_bytes_to_link(parameters, values.vectors());
+    const std::size_t least = gpu::least_bytes_to_link(parameters, {values.vectors()});
     const std::size_t least_back = gpu::least_bytes_to_link_back(parameters, values.vectors());
-    const std::size_t least_layer = gpu::least_bytes_to_link_layer(parameters, values.vectors());
+    const std::size_t least_layer = gpu::least_bytes_to_link_layer(parameters, {values.vectors()});
     for (const std::size_t more : {std::size_t{0}, std::size_t{10} << 20, std::size_t{100} << 20}) {
         work.bytes = std::max({least, least_back, least_layer}) + more;
         ASSERT_NO_FATAL_FAILURE(expect_same(parameters, values, {n}));
     }
     Execution execution(2);
-    LayerLinks links = room_for(n * parameters.places);
+    Links links(n * parameters.places);
     work.bytes = least - 1;
-    EXPECT_EQ(gpu::link_to_earlier(parameters, values.vectors(), {0, n}, links.links(), work,
+    EXPECT_EQ(gpu::link_to_earlier(parameters, {values.vectors()}, {0, n}, links.view(), work,
                                    ring(), execution)
                   .code(),
               ErrorCode::out_of_memory);
     work.bytes = least_layer - 1;
     EXPECT_EQ(
-        gpu::link_layer(parameters, values.vectors(), links.rows, work, ring(), execution).code(),
+        gpu::link_layer(parameters, {values.vectors()}, links.rows, work, ring(), execution).code(),
         ErrorCode::out_of_memory);
     work.bytes = least_back - 1;
-    EXPECT_EQ(gpu::link_back(parameters, values.vectors(), links.links(), {0, n}, links.rows, work,
+    EXPECT_EQ(gpu::link_back(parameters, values.vectors(), links.view(), {0, n}, links.rows, work,
                              ring(), execution)
                   .code(),
               ErrorCode::out_of_memory);
@@ -199,9 +228,9 @@ TEST_F(HnswLinksOnDevice, StopWhenAsked) {
     const TypedRows values(random_.rows(Shape::gaussian, n, 8), ElementType::float32, 8);
     const HnswLinkParameters parameters{.places = 8};
     Execution execution(2);
-    LayerLinks links = room_for(n * parameters.places);
+    Links links(n * parameters.places);
     execution.request_stop();
-    EXPECT_EQ(gpu::link_to_earlier(parameters, values.vectors(), {0, n}, links.links(), work,
+    EXPECT_EQ(gpu::link_to_earlier(parameters, {values.vectors()}, {0, n}, links.view(), work,
                                    ring(), execution)
                   .code(),
               ErrorCode::cancelled);
@@ -210,15 +239,22 @@ TEST_F(HnswLinksOnDevice, StopWhenAsked) {
 TEST(HnswLinksKernels, AreForSomeRowsAndMetrics) {
     const std::vector<double> elements{1, 2};
     const Vectors doubles{ElementType::float64, 2, 1, elements.data(), {}, {}};
-    EXPECT_FALSE(gpu::has_kernels_for({}, doubles));
+    EXPECT_FALSE(gpu::has_kernels_for({}, {doubles}));
     Vectors floats = doubles;
     floats.type = ElementType::float32;
-    EXPECT_TRUE(gpu::has_kernels_for({}, floats));
-    EXPECT_FALSE(gpu::has_kernels_for({.metric = Metric::cosine}, floats));
-    EXPECT_FALSE(gpu::has_kernels_for({.candidates = 1025}, floats));
-    EXPECT_FALSE(gpu::has_kernels_for({.places = 1025}, floats));
+    EXPECT_TRUE(gpu::has_kernels_for({}, {floats}));
+    EXPECT_FALSE(gpu::has_kernels_for({.metric = Metric::cosine}, {floats}));
+    EXPECT_FALSE(gpu::has_kernels_for({.candidates = 1025}, {floats}));
+    EXPECT_FALSE(gpu::has_kernels_for({.places = 1025}, {floats}));
+    floats.dimensions = 100;
+    const LayerValues probing{floats, floats};
+    EXPECT_TRUE(gpu::has_kernels_for({.exact_rows = 1}, probing));
+    EXPECT_FALSE(gpu::has_kernels_for({.metric = Metric::manhattan, .exact_rows = 1}, probing));
+    EXPECT_TRUE(gpu::has_kernels_for({.metric = Metric::manhattan, .exact_rows = 2}, probing));
+    floats.dimensions = 64;
+    EXPECT_FALSE(gpu::has_kernels_for({.exact_rows = 1}, {floats, floats}));
     floats.dimensions = 4097;
-    EXPECT_FALSE(gpu::has_kernels_for({}, floats));
+    EXPECT_FALSE(gpu::has_kernels_for({}, {floats}));
 }
 
 }  // namespace

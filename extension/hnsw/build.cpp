@@ -50,10 +50,18 @@ constexpr std::size_t kCandidatesOfTwoM = 25;
 constexpr std::size_t kLeastBlock = 1024, kBlock = 16384;
 
 /// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say. A device
-/// compares all rows in less time than threads compare a quarter of them.
-constexpr std::size_t kExactRows = std::size_t{1} << 18;
+/// compares all rows of few dimensions in less time than it takes to probe clusters.
+constexpr std::size_t kExactRows = std::size_t{1} << 18, kExactRowsOfDevice = std::size_t{1} << 20;
+constexpr std::size_t kFewDimensions = 64;
 /// Rows of a block that probes clusters together: larger ones suit a device.
 constexpr std::size_t kBlocksOfExactRows = 16, kLeastProbing = 16384, kMostProbing = 65536;
+
+std::size_t exact_rows(const IndexKind& kind, std::size_t dimensions, bool on_device) {
+    if (hnsw_exact_rows() > 0) return hnsw_exact_rows();
+    if (!on_device) return kExactRows;
+    const bool probes = kind.metric == Metric::euclidean && dimensions > kFewDimensions;
+    return probes ? kExactRowsOfDevice : SIZE_MAX;
+}
 
 void begin_phase(Phase phase) {
     pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
@@ -240,18 +248,17 @@ unsigned wanted_processes(Relation table, Relation index, const IndexInfo* info)
     return 1 + static_cast<unsigned>(std::max(0, wanted_build_workers(table, index, info)));
 }
 
-HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, bool on_device) {
+HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, const Vectors& values,
+                             bool on_device) {
     HnswParameters parameters;
     parameters.m = kind.m;
     parameters.links.candidates =
         std::max<std::size_t>(kCandidatesOfTwoM * kind.m / 2, kind.ef_construction);
     parameters.links.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
-    std::size_t& exact_rows = parameters.links.exact_rows;
-    exact_rows = hnsw_exact_rows();
-    if (exact_rows == 0) exact_rows = on_device ? SIZE_MAX : kExactRows;
+    parameters.links.exact_rows = exact_rows(kind, values.dimensions, on_device);
     parameters.links.probing_rows =
-        std::clamp(exact_rows / kBlocksOfExactRows, kLeastProbing, kMostProbing);
+        std::clamp(parameters.links.exact_rows / kBlocksOfExactRows, kLeastProbing, kMostProbing);
     parameters.links.block_rows =
         std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
     parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);
@@ -373,7 +380,7 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
     begin_phase(kLinking);
     const bool on_device = searches_on_device(elements->values());
     HnswBuilder* const builder =
-        begin_graph(parameters_of(kind, memory, on_device), *elements, context);
+        begin_graph(parameters_of(kind, memory, elements->values(), on_device), *elements, context);
     times.lap("levels drawn");
     Elements all{builder->graph(), kind.ef_construction, elements->values(), elements->first_rows(),
                  elements->rows()};

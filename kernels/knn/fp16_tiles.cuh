@@ -45,13 +45,13 @@ __device__ inline BlockTask take_task(const Fp16FilterJob& job, std::uint32_t qu
         task.first_item = job.first_item;
         task.group = task.first_query / kGroupQueries;
     } else {
-        __shared__ std::uint32_t found;
         for (std::uint32_t i = threadIdx.x; i < parts.count; i += kThreads)
             if (parts.parts[i].first_block <= blockIdx.x &&
                 (i + 1 == parts.count || blockIdx.x < parts.parts[i + 1].first_block))
-                found = i;
+                queries[0] = i;
         __syncthreads();
-        const Fp16FilterPart part = parts.parts[found];
+        const Fp16FilterPart part = parts.parts[queries[0]];
+        __syncthreads();
         const std::uint32_t block = blockIdx.x - part.first_block;
         const std::uint32_t tiles = (part.end_queries - part.begin_queries + kRows - 1) / kRows;
         task.first_query = part.begin_queries + block % tiles * kRows;

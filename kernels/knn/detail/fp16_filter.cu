@@ -210,7 +210,7 @@ Status Fp16FilterDevice::look() {
 
 Status run_fp16_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
-    if (job.rows == 0 || job.begin == job.end) return {};
+    if (job.rows == 0 || (job.parts.count == 0 && job.begin == job.end)) return {};
     if (padded <= 64) return run_narrow_filter(device, job, padded, stream);
     return device.capability == 90 ? run_hopper_filter(device, job, padded, stream)
                                    : run_wide_filter(device, job, padded, stream);

@@ -72,13 +72,20 @@ struct Stage {
     }
 };
 
-/// Called by whole warps; those with `is` add a candidate.
-__device__ void append(const FilterJob& job, bool is, std::uint32_t row, std::uint32_t column) {
+/// Called by whole warps; those with `is` add a candidate. `full` becomes true for one that finds no
+/// room: then the launch is done again, and what it would add from there on need not be counted,
+/// which takes many times as long as to filter pairs where most of them pass.
+__device__ void append(const FilterJob& job, bool is, std::uint32_t row, std::uint32_t column,
+                       bool& full) {
     const unsigned lanes = __ballot_sync(~0u, is);
     if (lanes == 0) return;
     const unsigned lane = threadIdx.x % 32;
     const unsigned long long at = take_places(job.found, lanes, lane);
-    if (is && at < job.capacity) job.candidates[at] = {row, column};
+    if (!is) return;
+    if (at < job.capacity)
+        job.candidates[at] = {row, column};
+    else
+        full = true;
 }
 
 /// Runs body(memory, first column) for every stage of the block's task.
@@ -130,6 +137,7 @@ __global__ __launch_bounds__(kThreads) void filter_by_product(const FilterJob jo
         }
     }
 
+    bool full = false;
     for_each_stage<Steps>(job, tile, task, [&](const auto& memory, std::uint32_t first_column) {
         constexpr unsigned kColumns = kStageColumns<Steps>;
 #pragma unroll 2
@@ -153,18 +161,19 @@ __global__ __launch_bounds__(kThreads) void filter_by_product(const FilterJob jo
 #pragma unroll
             for (unsigned t = 0; t < Tiles; ++t)
                 all &= sums[t][0] & sums[t][1] & sums[t][2] & sums[t][3];
-            if (!__any_sync(~0u, all >= 0)) continue;
+            if (!__any_sync(~0u, all >= 0 && !full)) continue;
 
             unsigned passed = 0;  // the last sum in the lowest bit
 #pragma unroll
             for (unsigned t = 0; t < Tiles; ++t)
 #pragma unroll
                 for (unsigned k = 0; k < 4; ++k) passed = passed << 1 | (sums[t][k] >= 0 ? 1u : 0u);
-            while (__any_sync(~0u, passed != 0)) {
+            while (__any_sync(~0u, passed != 0 && !full)) {
                 const unsigned number = 4 * Tiles - __ffs(static_cast<int>(passed));
                 const std::uint32_t row = first_row + number / 2 * 8;
                 const std::uint32_t column = first_column + eight + lane % 4 * 2 + number % 2;
-                append(job, passed != 0 && row < tile.rows_end && row < column, row, column);
+                append(job, passed != 0 && row < tile.rows_end && row < column, row, column,
+                       full);
                 passed &= passed - 1;
             }
         }
@@ -186,6 +195,7 @@ __global__ __launch_bounds__(kThreads) void filter_by_counting(const FilterJob j
         words[i / 2][i % 2] =
             is_row ? job.parts.counts[2 * (std::size_t{i / 2} * job.parts.size + row) + i % 2]
                    : uint4{0, 0, 0, 0};
+    bool full = false;
     for_each_stage<Steps>(job, tile, task, [&](const auto& memory, std::uint32_t first_column) {
         for (unsigned column = 0; column < kStageColumns<Steps>; ++column) {
             int sum = memory.starts[column];
@@ -196,8 +206,8 @@ __global__ __launch_bounds__(kThreads) void filter_by_counting(const FilterJob j
                 sum += __popc(row_words.x & other.x) + __popc(row_words.y & other.y) +
                        __popc(row_words.z & other.z) + __popc(row_words.w & other.w);
             }
-            append(job, sum >= 0 && is_row && row < first_column + column, row,
-                   first_column + column);
+            append(job, sum >= 0 && is_row && !full && row < first_column + column, row,
+                   first_column + column, full);
         }
     });
 }

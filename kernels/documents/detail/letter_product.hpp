@@ -34,7 +34,7 @@ struct FilterJob {
     const std::uint16_t* most_edits;  // by the sum of two lengths
     Candidate* candidates;
     unsigned long long capacity;
-    unsigned long long* found;  // also counts what is above the capacity
+    unsigned long long* found;  // above the capacity if, and only if, there are more than that
 };
 
 /// Rows of a tile; depth as in SortedParts::build.

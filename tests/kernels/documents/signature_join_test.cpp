@@ -177,6 +177,21 @@ TEST_F(SignatureJoinOnDevice, EndsWherePairsAreTooMany) {
     EXPECT_EQ(pairs, all);
 }
 
+TEST_F(SignatureJoinOnDevice, EndsSoonWhereAllPairsPass) {
+    // The first launch would find 10^10 pairs, and has room for 10^8 at most.
+    const std::vector<Ctph> signatures(300000, Ctph{5, 4, "ABCDAB"});
+    Execution execution(2);
+    std::vector<IndexPair> pairs;
+    gpu::JoinCounts counts;
+    gpu::PairLimit limit{1 << 20};
+    ASSERT_TRUE(gpu::join_signatures(signatures, 0.15, work, execution, pairs,
+                                     gpu::FilterKernel::fitting, &counts, &limit)
+                    .ok());
+    EXPECT_TRUE(limit.exceeded);
+    EXPECT_GT(counts.repeated, 0u);
+    EXPECT_LT(counts.filter_ms, 300);  // more, by estimate, where all that pass are counted
+}
+
 TEST_F(SignatureJoinOnDevice, EndsWhenAskedToStop) {
     const std::vector<std::string> strings(1000, "ABC");
     Execution execution(1);

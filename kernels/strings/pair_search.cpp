@@ -178,6 +178,11 @@ std::uint32_t PairSearch::rows_at_once() const {
     return std::max(kBlockRows, static_cast<std::uint32_t>(rows) / kBlockRows * kBlockRows);
 }
 
+std::uint32_t PairSearch::first_column(std::uint32_t row) const {
+    if (search_.triangle) return row;
+    return first_columns_.empty() ? 0 : first_columns_[row];
+}
+
 /// Parts of the columns for blocks of their own.
 std::uint32_t PairSearch::splits_of(const PlaceRange& rows, std::uint32_t columns) const {
     const std::uint32_t blocks = (rows.end - rows.begin + kBlockRows - 1) / kBlockRows;
@@ -333,7 +338,7 @@ Status PairSearch::run(bool nearest, const Take& take) {
     std::vector<StringPair> pairs;
     for (std::uint32_t at = 0; at < places;) {
         const PlaceRange rows{at, std::min(places - at, at_once) + at};
-        const Part part{rows, {search_.triangle ? rows.begin : 0, columns}, {}};
+        const Part part{rows, {first_column(rows.begin), columns}, {}};
         pairs.clear();
         bool fit = false;
         longest_launch_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
@@ -68,6 +69,10 @@ public:
     Status set(StringMetric metric, unsigned bits, const CodedStrings& rows,
                const CodedStrings* columns, const Keys& keys);
 
+    /// By row, a column before which no pair of this row and of those behind it is wanted: the
+    /// first place of a tile, and no less than that of the row before. After set() with columns.
+    void begin_columns(std::vector<std::uint32_t> first) { first_columns_ = std::move(first); }
+
     /// Wants all pairs of at most this distance.
     Status limit(double radius);
     /// Lowers the limit of each row to about the distance of its k-th neighbor, never below it.
@@ -91,6 +96,7 @@ private:
     };
 
     std::uint32_t rows_at_once() const;
+    std::uint32_t first_column(std::uint32_t row) const;
     std::uint32_t splits_of(const PlaceRange& rows, std::uint32_t columns) const;
     Status find(const Part& part, std::vector<StringPair>& pairs, bool& fit);
     Status find_in_parts(const Part& part, const Take& take, std::vector<StringPair>& pairs);
@@ -106,6 +112,7 @@ private:
     StreamEvent event_;
     DeviceStrings rows_, columns_;
     StringSearch search_{};
+    std::vector<std::uint32_t> first_columns_;  // or none
     std::uint64_t bytes_left_ = 0;
     DeviceBuffer<double> limits_;
     DeviceBuffer<std::uint32_t> limit_numbers_;

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "cpp/documents/edit_distance.hpp"
+#include "kernels/strings/coded_strings.hpp"
+#include "kernels/strings/pair_search.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/plain_strings.hpp"
 
@@ -112,6 +115,37 @@ TEST_F(ShortDocumentsOnEmulator, AreJoinedAsByAllCells) {
         ASSERT_EQ(found(threshold, texts, rows, columns),
                   expected(threshold, texts, rows, columns));
     }
+}
+
+class PairSearchOnEmulator : public testing::RingTest {};
+
+TEST_F(PairSearchOnEmulator, LeavesOutColumnsBeforeTheFirstOfItsRows) {
+    const std::vector<std::uint32_t> symbols(40, 7);
+    std::vector<std::uint64_t> begins;
+    for (std::uint64_t i = 0; i <= 40; ++i) begins.push_back(i);
+    const gpu::StringsAsSource source({begins, symbols.data()});
+    const gpu::StringSource* const sources[] = {&source};
+    std::vector<std::uint32_t> all(40);
+    std::iota(all.begin(), all.end(), 0u);
+    Execution execution(1);
+    gpu::SymbolCodes codes;
+    gpu::CodedStrings rows, columns;
+    ASSERT_TRUE(codes.set(sources, execution).ok());
+    ASSERT_TRUE(rows.set(source, all, &codes, execution).ok());
+    ASSERT_TRUE(columns.set(source, all, &codes, execution).ok());
+    gpu::PairSearch search(work, ring(), execution);
+    ASSERT_TRUE(search.set(StringMetric::edit_rate, codes.bits(), rows, &columns, {}).ok());
+    search.begin_columns(std::vector<std::uint32_t>(rows.places(), 16));
+    ASSERT_TRUE(search.limit(0).ok());
+    std::set<std::uint32_t> found;
+    const auto take = [&](const gpu::PlaceRange&, const std::vector<gpu::StringPair>& pairs,
+                          gpu::RowLimits*) {
+        EXPECT_EQ(pairs.size(), 40u * 24u);
+        for (const gpu::StringPair& pair : pairs) found.insert(columns.numbers[pair.column]);
+        return Status();
+    };
+    ASSERT_TRUE(search.run(false, take).ok());
+    EXPECT_EQ(found, std::set<std::uint32_t>(all.begin() + 16, all.end()));
 }
 
 }  // namespace

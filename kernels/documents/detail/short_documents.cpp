@@ -42,6 +42,21 @@ std::vector<std::uint32_t> marked(std::size_t count, std::span<const std::uint8_
     return found;
 }
 
+/// By row, the tile of columns that its document is in, where all documents are columns.
+std::vector<std::uint32_t> own_tiles(const CodedStrings& rows, const CodedStrings& columns) {
+    std::vector<std::uint32_t> place_of(columns.places());  // by document
+    for (std::uint32_t place = 0; place < columns.places(); ++place)
+        if (columns.numbers[place] != kNoString) place_of[columns.numbers[place]] = place;
+    std::vector<std::uint32_t> tiles(rows.places());
+    std::uint32_t before = 0;  // of the places that no document has
+    for (std::size_t row = 0; row < rows.places(); ++row) {
+        if (rows.numbers[row] != kNoString)
+            before = place_of[rows.numbers[row]] / kTilePlaces * kTilePlaces;
+        tiles[row] = before;
+    }
+    return tiles;
+}
+
 /// Which of the pairs of a row and a column.
 enum class Wanted {
     once,       // those that a search of a triangle finds
@@ -136,6 +151,8 @@ Status join_short_documents(double threshold, const DistinctDocuments& documents
     PairSearch search(work, ring, execution);
     GPUTEXT_TRY(search.set(StringMetric::edit_rate, codes.bits(), coded_rows,
                            triangle ? nullptr : &coded_columns, {}));
+    // Else each part of a search looks at as many pairs as the whole one.
+    if (!triangle && columns.empty()) search.begin_columns(own_tiles(coded_rows, coded_columns));
     GPUTEXT_TRY(search.limit(threshold));
     execution.begin_phase("comparing documents", coded_rows.places());
     const auto take = [&](const PlaceRange& some, const std::vector<StringPair>& pairs,

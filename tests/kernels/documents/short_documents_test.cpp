@@ -98,6 +98,37 @@ TEST_F(ShortDocuments, HaveTheHostsPairs) {
             }
 }
 
+TEST_F(ShortDocuments, InPartsOfSeveralLaunchesAreThoseOfTheWhole) {
+    RandomNames random;
+    std::string bytes;
+    std::vector<Extent> extents;
+    append_names(random, small() ? 2000 : 300000, 40, bytes, extents);
+    const Documents documents{reinterpret_cast<const std::uint8_t*>(bytes.data()), extents,
+                              CharacterLengths::utf8()};
+    NearDuplicateParameters parameters;
+    parameters.mode = NearDuplicateMode::exact;
+    Execution execution(3);
+    FirstCopies whole, copies;
+    ASSERT_TRUE(whole.find(documents, {}, 0, execution).ok());
+    const auto all = gpu::near_pairs(parameters, whole.distinct(), {}, work, ring(), execution);
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    EXPECT_FALSE(all->pairs.empty());
+    const auto expected = whole.answer(all->pairs, execution);
+    ASSERT_TRUE(copies.find(documents, {}, 0, execution).ok());
+    std::vector<NearPair> pairs;
+    for (std::uint32_t part = 0; part < 2; ++part) {
+        const auto some =
+            gpu::near_pairs(parameters, copies.distinct(), {part, 2, PairSource::documents}, work,
+                            ring(), execution);
+        ASSERT_TRUE(some.ok()) << some.status().message();
+        pairs.insert(pairs.end(), some->pairs.begin(), some->pairs.end());
+    }
+    EXPECT_EQ(pairs.size(), all->pairs.size());
+    const auto joined = copies.answer(pairs, execution);
+    ASSERT_TRUE(expected.ok() && joined.ok());
+    ASSERT_NO_FATAL_FAILURE(expect_same(*joined, *expected));
+}
+
 TEST_F(ShortDocuments, AreToldFromLongOnes) {
     const std::string bytes(100, 'a');
     const std::vector<Extent> extents{{0, 64}, {0, 10}}, longer{{0, 65}, {0, 10}};

@@ -99,8 +99,7 @@ Status Job<SubmitNearDuplicates>::read(JobFiles files, Execution& execution) {
         GPUTEXT_TRY(map_next(files, request_.signature_bytes, Trust::sealed, signature_file_));
     GPUTEXT_TRY(check_extents(extents, request_.bytes_size));
     if (request_.has_signatures) {
-        auto signatures =
-            unpack_signatures(signature_file_.bytes(), request_.documents, execution.stop());
+        auto signatures = unpack_signatures(signature_file_.bytes(), request_.documents, execution);
         if (!signatures.ok()) return signatures.status();
         signatures_ = std::move(*signatures);
     }

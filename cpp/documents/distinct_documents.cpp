@@ -1,6 +1,7 @@
 #include "cpp/documents/distinct_documents.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -94,7 +95,7 @@ Status FirstCopies::read_documents(Execution& execution) {
 
 /// Fills first_copies_.
 Status FirstCopies::find_copies(Execution& execution) {
-    if (!find_equal_hashes(execution)) return Status::cancelled();
+    GPUTEXT_TRY(find_equal_hashes(execution));
     const std::vector<std::uint32_t>& first = first_copies_;
     std::vector<std::uint8_t> differs(first.size(), 0);
     GPUTEXT_TRY(for_each_document("comparing copies", execution, [&](std::uint32_t i) {
@@ -104,18 +105,30 @@ Status FirstCopies::find_copies(Execution& execution) {
     return separate(differs, execution) ? Status() : Status::cancelled();
 }
 
-/// first_copies_ become the first documents with the same hashes. False if stopped.
-bool FirstCopies::find_equal_hashes(const Execution& execution) {
+/// first_copies_ become the first documents with the same hashes. Hashes are shared out by their
+/// highest bits: whoever has some of them looks at all, and has a table that stays in its cache.
+Status FirstCopies::find_equal_hashes(Execution& execution) {
+    constexpr std::size_t own_hashes = 1 << 16;
+    constexpr unsigned most_bits = 6;
     first_copies_.resize(hashes_.size());
-    HashTable<NumberSlot> firsts(hashes_.size());
-    for (std::uint32_t i = 0; i < hashes_.size(); ++i) {
-        if (i % 65536 == 0 && execution.stop_requested()) return false;
-        NumberSlot& first = firsts.find(
-            hashes_[i], [&](NumberSlot other) { return hashes_[other.number] == hashes_[i]; });
-        if (first.free()) first.number = i;
-        first_copies_[i] = first.number;
-    }
-    return true;
+    const auto bits =
+        std::min(most_bits, static_cast<unsigned>(std::bit_width(hashes_.size() / own_hashes)));
+    execution.begin_phase("finding copies", std::size_t{1} << bits);
+    return execution.parallel_for(std::size_t{1} << bits, [&](std::size_t part, unsigned) {
+        HashTable<NumberSlot> firsts(std::min(hashes_.size(), own_hashes));
+        std::size_t found = 0;
+        for (std::uint32_t i = 0; i < hashes_.size(); ++i) {
+            if (i % 65536 == 0 && execution.stop_requested()) return Status::cancelled();
+            if (bits > 0 && hashes_[i] >> (64 - bits) != part) continue;
+            NumberSlot& first = firsts.find(
+                hashes_[i], [&](NumberSlot other) { return hashes_[other.number] == hashes_[i]; });
+            first_copies_[i] = first.free() ? i : first.number;
+            if (!first.free()) continue;
+            first.number = i;
+            firsts.grow(++found + 1, [&](NumberSlot other) { return hashes_[other.number]; });
+        }
+        return Status();
+    });
 }
 
 /// Finds the first copies of documents that differ from the first one with their hash. This happens

@@ -83,7 +83,7 @@ private:
     Status for_each_document(const char* phase, Execution& execution, const DocumentStep& step);
     Status read_documents(Execution& execution);
     Status find_copies(Execution& execution);
-    bool find_equal_hashes(const Execution& execution);
+    Status find_equal_hashes(Execution& execution);
     bool separate(const std::vector<std::uint8_t>& differs, const Execution& execution);
     Status select(GivenSignatures signatures, const Execution& execution);
     void find_sides();

@@ -1,5 +1,6 @@
 #include "cpp/link/near_duplicates.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -80,15 +81,20 @@ std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures, Stop stop)
 }
 
 Result<std::vector<std::optional<Ctph>>> unpack_signatures(std::span<const std::uint8_t> file,
-                                                           std::size_t documents, Stop stop) {
+                                                           std::size_t documents,
+                                                           Execution& execution) {
     if (documents > file.size() / sizeof(PackedSignature)) return broken("too few signatures");
     const auto letters = file.subspan(documents * sizeof(PackedSignature));
-    std::vector<std::optional<Ctph>> signatures(documents);
-    std::uint64_t end = 0;
-    for (std::size_t i = 0; i < documents; ++i) {
-        if (i % 4096 == 0 && stop()) return Status::cancelled();
+    const auto packed_of = [&](std::size_t i) {
         PackedSignature packed;
         std::memcpy(&packed, file.data() + i * sizeof packed, sizeof packed);
+        return packed;
+    };
+    // Where letters begin follows from all signatures before; the rest is done by all threads.
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < documents; ++i) {
+        if (i % 65536 == 0 && execution.stop_requested()) return Status::cancelled();
+        const PackedSignature packed = packed_of(i);
         if (packed.present == 0) {
             const PackedSignature none{};
             if (std::memcmp(&packed, &none, sizeof none) != 0) return broken("a wrong signature");
@@ -97,15 +103,26 @@ Result<std::vector<std::optional<Ctph>>> unpack_signatures(std::span<const std::
         if (packed.present != 1 || packed.zero != 0 || packed.begin != end ||
             packed.length > letters.size() - end || packed.first_length > packed.length)
             return broken("a wrong signature");
-        Ctph& signature = signatures[i].emplace();
-        signature.level = packed.level;
-        signature.first_length = packed.first_length;
-        const auto own = letters.subspan(end, packed.length);
-        signature.letters.assign(own.begin(), own.end());
-        if (!check_ctph(signature).ok()) return broken("a wrong signature");
         end += packed.length;
     }
     if (end != letters.size()) return broken("letters without a signature");
+    std::vector<std::optional<Ctph>> signatures(documents);
+    constexpr std::size_t step = 4096;
+    const std::size_t steps = (documents + step - 1) / step;
+    execution.begin_phase("reading signatures", steps);
+    GPUTEXT_TRY(execution.parallel_for(steps, [&](std::size_t task, unsigned) -> Status {
+        for (std::size_t i = task * step; i < std::min(documents, (task + 1) * step); ++i) {
+            const PackedSignature packed = packed_of(i);
+            if (packed.present == 0) continue;
+            Ctph& signature = signatures[i].emplace();
+            signature.level = packed.level;
+            signature.first_length = packed.first_length;
+            const auto own = letters.subspan(packed.begin, packed.length);
+            signature.letters.assign(own.begin(), own.end());
+            if (!check_ctph(signature).ok()) return broken("a wrong signature");
+        }
+        return {};
+    }));
     return signatures;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 #include "cpp/documents/ctph.hpp"
@@ -119,10 +120,11 @@ static_assert(sizeof(PackedSignature) == 16);
 /// Packs signatures for a file. The result is of no use once `stop` has asked to stop.
 std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures, Stop stop = {});
 
-/// The inverse, of a file for so many documents; invalid_argument for anything that pack_signatures
-/// would not write; cancelled.
+/// The inverse, of a file for so many documents, on the execution's threads; invalid_argument for
+/// anything that pack_signatures would not write; cancelled.
 Result<std::vector<std::optional<Ctph>>> unpack_signatures(std::span<const std::uint8_t> file,
-                                                           std::size_t documents, Stop stop = {});
+                                                           std::size_t documents,
+                                                           Execution& execution);
 
 /// Size of the file of a reply, and where the pairs begin. Null when no machine could hold it.
 struct ReplyLayout {

@@ -46,7 +46,8 @@ inline void read_extents(std::span<const std::uint8_t> bytes, std::uint64_t size
 }
 
 inline void read_signatures(std::span<const std::uint8_t> bytes, std::size_t documents) {
-    const auto signatures = unpack_signatures(bytes, documents);
+    Execution execution(1);
+    const auto signatures = unpack_signatures(bytes, documents, execution);
     if (!signatures.ok()) return;
     const auto packed = pack_signatures(*signatures);
     require(packed.size() == bytes.size());

@@ -3,6 +3,7 @@
 #include <cub/device/device_scan.cuh>
 #include <new>
 
+#include "cpp/base/large_pages.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/bit_planes.cuh"
 #include "kernels/documents/detail/signature_parts.hpp"
@@ -148,7 +149,7 @@ Status pack(std::span<const Ctph> signatures, Execution& execution, PackedParts&
         parts.groups[i + size] = static_cast<std::uint8_t>(signature.level + 1);
         letters += all;
     }
-    parts.letters.resize(letters);
+    resize_pages(parts.letters, letters);
     execution.begin_phase("packing signatures", size);
     return copy_letters(
         size, [&](std::size_t i) { return std::string_view(signatures[i].letters); }, execution,

@@ -153,6 +153,19 @@ std::string colliding_document(std::uint64_t word) {
     return {reinterpret_cast<const char*>(words), sizeof words};
 }
 
+TEST(NearDuplicates, FindsCopiesAmongManyDocuments) {
+    // So many that threads share the hashes.
+    constexpr std::uint32_t count = 300000, different = 99991;
+    std::vector<std::string> texts;
+    for (std::uint32_t i = 0; i < count; ++i) texts.push_back(std::to_string(i % different));
+    const Packed packed(texts);
+    Execution execution(3);
+    const auto answer = near_duplicates({.threshold = 0}, packed.documents(), {}, execution);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    for (std::uint32_t i = 0; i < count; ++i)
+        ASSERT_EQ(answer->first_copies()[i], i % different) << i;
+}
+
 TEST(NearDuplicates, TellsDocumentsWithEqualHashesApart) {
     std::vector<std::string> texts;
     for (const std::uint64_t word : {1, 2, 1, 3, 2, 3, 1, 4})

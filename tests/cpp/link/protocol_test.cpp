@@ -109,13 +109,15 @@ TEST(Protocol, RefusesDocumentsOutsideTheBytes) {
 TEST(Protocol, CarriesSignatures) {
     RandomStrings random;
     std::vector<std::optional<Ctph>> signatures;
-    for (int i = 0; i < 100; ++i) {
+    constexpr int kSignatures = 10000;  // for several threads
+    for (int i = 0; i < kSignatures; ++i) {
         signatures.emplace_back();
         if (random.below(3) == 0) continue;
-        const auto text = random.string(random.below(5000), "abcdefgh");
+        const auto text = random.string(random.below(500), "abcdefgh");
         signatures.back() = *ctph_signature(bytes_of(text), 1 + random.below(100));
     }
-    const auto read = unpack_signatures(pack_signatures(signatures), signatures.size());
+    Execution execution(3);
+    const auto read = unpack_signatures(pack_signatures(signatures), signatures.size(), execution);
     ASSERT_TRUE(read.ok());
     for (std::size_t i = 0; i < signatures.size(); ++i) {
         ASSERT_EQ(signatures[i].has_value(), (*read)[i].has_value());
@@ -123,10 +125,17 @@ TEST(Protocol, CarriesSignatures) {
             EXPECT_EQ(format_ctph(*signatures[i]), format_ctph(*(*read)[i]));
         }
     }
-    EXPECT_FALSE(unpack_signatures(pack_signatures(signatures), 101).ok());
-    EXPECT_FALSE(unpack_signatures(pack_signatures(signatures), 99).ok());
-    EXPECT_FALSE(unpack_signatures({}, 1).ok());
-    EXPECT_TRUE(unpack_signatures({}, 0).ok());
+    EXPECT_FALSE(unpack_signatures(pack_signatures(signatures), kSignatures + 1, execution).ok());
+    EXPECT_FALSE(unpack_signatures(pack_signatures(signatures), kSignatures - 1, execution).ok());
+    EXPECT_FALSE(unpack_signatures({}, 1, execution).ok());
+    EXPECT_TRUE(unpack_signatures({}, 0, execution).ok());
+    auto broken = pack_signatures(signatures);
+    broken.back() = '!';
+    EXPECT_FALSE(unpack_signatures(broken, kSignatures, execution).ok());
+    execution.request_stop();
+    EXPECT_EQ(
+        unpack_signatures(pack_signatures(signatures), kSignatures, execution).status().code(),
+        ErrorCode::cancelled);
 }
 
 TEST(Protocol, LaysRepliesOutWithoutOverflow) {

@@ -1,14 +1,14 @@
 // bench/devices_bench.cpp - jobs of gputextd on one device, and on all of them
 //
 // Arguments: the program gputextd; then jobs, all of them where there are none: knn, within, lof,
-// k_means, dbscan, duplicates, signatures, exact, texts, thesaurus, movers, sequences, word2vec;
-// then scale=S of their sizes (1), threads=T of gputextd's (as many as there are), fake=N for N
-// devices without a GPU. Starts a gputextd of its own. For each job: seconds on the first device
-// and on all, of the best of three runs in turn, or of as many as begin within ten seconds, from
-// the start on the device to the reply, with the bytes that were copied from the host to devices in
-// that run; how many times as fast that is; the devices; whether the answers are the same bytes;
-// and the phases of the best runs, on the device that began them. CUDA_VISIBLE_DEVICES chooses the
-// GPUs.
+// k_means, dbscan, duplicates, signatures, alike, exact, texts, thesaurus, movers, sequences,
+// word2vec; then scale=S of their sizes (1), threads=T of gputextd's (as many as there are), fake=N
+// for N devices without a GPU. Starts a gputextd of its own. For each job: seconds on the first
+// device and on all, of the best of three runs in turn, or of as many as begin within ten seconds,
+// from the start on the device to the reply, with the bytes that were copied from the host to
+// devices in that run; how many times as fast that is; the devices; whether the answers are the
+// same bytes; and the phases of the best runs, on the device that began them. CUDA_VISIBLE_DEVICES
+// chooses the GPUs.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -337,16 +337,17 @@ void measure_duplicates(const Setting& setting) {
 
 /// Signatures of 40 to 100 of the 64 letters, one in five near the one before, of documents that
 /// are so short that they cost little. Of fewer letters, random signatures would have most in
-/// common, and nearly all pairs would be verified.
-void measure_signatures(const Setting& setting) {
+/// common, and nearly all pairs would be verified. With `second` half as many letters are at the
+/// next block size. Without them, as no document's signature is, all pairs are candidates there.
+void compare_signatures(const Setting& setting, const char* name, std::size_t count, bool second) {
     constexpr std::uint64_t kSize = 24;
-    const std::size_t count = setting.scaled(3e6);
     std::mt19937_64 random(1);
     const auto letter = [&] { return kSignatureAlphabet[random() % kSignatureAlphabet.size()]; };
     std::vector<std::optional<Ctph>> signatures(count);
     std::vector<std::uint8_t> bytes(kSize * count);
     std::vector<Extent> extents(count);
     std::string letters;
+    std::size_t first = 0;
     for (std::size_t i = 0; i < count; ++i) {
         std::uint8_t* const own = bytes.data() + kSize * i;
         if (i > 0 && random() % 5 == 0) {
@@ -355,10 +356,11 @@ void measure_signatures(const Setting& setting) {
             letters[random() % letters.size()] = letter();
         } else {
             std::generate(own, own + kSize, letter);
-            letters.resize(40 + random() % 61);
+            first = 40 + random() % 61;
+            letters.resize(second ? first + first / 2 : first);
             std::generate(letters.begin(), letters.end(), letter);
         }
-        signatures[i] = Ctph{5, static_cast<std::uint16_t>(letters.size()), letters};
+        signatures[i] = Ctph{5, static_cast<std::uint16_t>(first), letters};
         extents[i] = {kSize * i, kSize};
     }
     const Filed<std::uint8_t> file{std::span<const std::uint8_t>(bytes)};
@@ -368,7 +370,16 @@ void measure_signatures(const Setting& setting) {
     request.bytes_size = file.bytes();
     request.extents = extents;
     request.signatures = signatures;
-    compare<NearDuplicatesAnswer>(setting.daemon, "near-duplicates by signatures", request);
+    compare<NearDuplicatesAnswer>(setting.daemon, name, request);
+}
+
+void measure_signatures(const Setting& setting) {
+    compare_signatures(setting, "near-duplicates by signatures", setting.scaled(3e6), true);
+}
+
+void measure_alike(const Setting& setting) {
+    compare_signatures(setting, "near-duplicates by signatures that are alike", setting.scaled(9e5),
+                       false);
 }
 
 void measure_exact(const Setting& setting) {
@@ -501,6 +512,7 @@ constexpr std::pair<const char*, void (*)(const Setting&)> kJobs[] = {
     {"dbscan", measure_dbscan},
     {"duplicates", measure_duplicates},
     {"signatures", measure_signatures},
+    {"alike", measure_alike},
     {"exact", measure_exact},
     {"texts", measure_texts},
     {"thesaurus", measure_thesaurus},

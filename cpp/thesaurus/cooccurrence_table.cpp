@@ -1,6 +1,7 @@
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "cpp/base/large_pages.hpp"
+#include "cpp/base/radix_sort.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {
@@ -17,6 +19,8 @@ namespace {
 constexpr std::size_t kTask = std::size_t{1} << 16;
 constexpr std::size_t kTaskWords = 256;
 constexpr std::size_t kMostBuckets = 2048;
+/// Entries that a thread sorts by their digits, which takes some milliseconds.
+constexpr std::size_t kFewByDigits = 64, kMostByDigits = std::size_t{1} << 20;
 
 struct Entry {
     std::uint64_t count;
@@ -69,7 +73,9 @@ private:
     std::uint64_t& place(std::size_t bucket, std::size_t chunk) {
         return places_[chunk * buckets_ + bucket];
     }
-    Status add_up(std::uint64_t begin, std::uint64_t end);
+    /// By word and column; false if stopped.
+    bool sort(std::span<Entry> entries, unsigned worker);
+    Status add_up(std::uint64_t begin, std::uint64_t end, unsigned worker);
 
     CooccurrenceShape shape_;
     std::span<const CountedTriple> triples_;
@@ -80,6 +86,7 @@ private:
     std::vector<std::uint64_t> begins_;  // of each word's entries
     std::vector<std::uint64_t> sizes_;   // how many are left of them
     std::unique_ptr<Entry[]> entries_;
+    std::vector<std::vector<Entry>> scratch_;  // by worker
     Cooccurrences counts_;
 };
 
@@ -125,19 +132,36 @@ Status Collector::add_up() {
     begins_.assign(shape_.words, 0);
     sizes_.assign(shape_.words, 0);
     execution_.begin_phase("adding up counts", buckets_);
-    return execution_.parallel_for(buckets_, [&](std::size_t bucket, unsigned) {
+    scratch_.resize(execution_.threads());
+    return execution_.parallel_for(buckets_, [&](std::size_t bucket, unsigned worker) {
         // Each place has become the end of a chunk's entries.
-        return add_up(bucket == 0 ? 0 : place(bucket - 1, chunks_ - 1), place(bucket, chunks_ - 1));
+        return add_up(bucket == 0 ? 0 : place(bucket - 1, chunks_ - 1), place(bucket, chunks_ - 1),
+                      worker);
     });
 }
 
-Status Collector::add_up(std::uint64_t begin, std::uint64_t end) {
-    const auto less = [](const Entry& a, const Entry& b) {
-        return std::tie(a.word, a.column) < std::tie(b.word, b.column);
-    };
+bool Collector::sort(std::span<Entry> entries, unsigned worker) {
+    if (entries.size() < kFewByDigits || entries.size() > kMostByDigits) {
+        const auto less = [](const Entry& a, const Entry& b) {
+            return std::tie(a.word, a.column) < std::tie(b.word, b.column);
+        };
+        return stoppable_sort(entries.begin(), entries.end(), less, execution_.stop());
+    }
+    // A bucket of several words has every kMostBuckets-th one.
+    const auto column_bits = static_cast<unsigned>(std::bit_width(shape_.columns()));
+    const auto word_bits = static_cast<unsigned>(std::bit_width(shape_.words / kMostBuckets));
+    std::vector<Entry>& scratch = scratch_[worker];
+    scratch.resize(std::max(scratch.size(), entries.size()));
+    radix_sort(entries, std::span(scratch).first(entries.size()), column_bits + word_bits,
+               [&](const Entry& entry) {
+                   return entry.word / kMostBuckets << column_bits | entry.column;
+               });
+    return true;
+}
+
+Status Collector::add_up(std::uint64_t begin, std::uint64_t end, unsigned worker) {
     Entry* const entries = entries_.get();
-    if (!stoppable_sort(entries + begin, entries + end, less, execution_.stop()))
-        return Status::cancelled();
+    if (!sort({entries + begin, entries + end}, worker)) return Status::cancelled();
     for (std::uint64_t at = begin; at < end;) {
         const std::uint32_t word = entries[at].word;
         std::uint64_t out = begins_[word] = at;

@@ -36,6 +36,27 @@ TEST(RadixSort, LeavesWhatIsEqualFromABitOnInItsOrder) {
     }
 }
 
+TEST(RadixSort, SortsElementsByKeysOfSomeBits) {
+    testing::RandomStrings random;
+    struct Element {
+        std::uint64_t key;
+        std::size_t place;
+        bool operator==(const Element&) const = default;
+    };
+    for (unsigned bits = 0; bits < 64; ++bits) {
+        std::vector<Element> elements(random.below(2000)), scratch(elements.size());
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+            const std::size_t some = random.below(std::size_t{1} << std::min(bits, 10u));
+            elements[i] = {some << random.below(bits < 10 ? 1 : bits - 9), i};
+        }
+        auto expected = elements;
+        std::ranges::stable_sort(expected, {}, &Element::key);
+        radix_sort(std::span(elements), std::span(scratch), bits,
+                   [](const Element& element) { return element.key; });
+        ASSERT_EQ(elements, expected) << bits;
+    }
+}
+
 TEST(RadixSort, StopsWhenAsked) {
     std::vector<std::uint64_t> keys(100, 1);
     EXPECT_FALSE(radix_sort(keys, {[](void*) { return true; }, nullptr}));

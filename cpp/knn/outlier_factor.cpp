@@ -83,15 +83,22 @@ public:
           items_(items),
           distinct_(distinct),
           found_(of_distinct),
-          near_(unwritten_pages<NearClass>(of_distinct.size() + distinct.size())),
-          near_sizes_(distinct.size()),
+          has_copies_(distinct.size() < distinct.classes().size()),
           k_distance_(distinct.size(), kNone),
-          density_(distinct.size(), kNone) {}
+          density_(distinct.size(), kNone) {
+        if (!has_copies_) return;
+        near_ = unwritten_pages<NearClass>(of_distinct.size() + distinct.size());
+        near_sizes_.resize(distinct.size());
+    }
 
     Status run(Execution& execution, std::vector<double>& factors) {
         const std::size_t classes = distinct_.size();
-        GPUTEXT_TRY(for_each_class(classes, "counting neighbors", execution,
-                                   [this](std::size_t c) { collect(c); }));
+        GPUTEXT_TRY(for_each_class(classes, "counting neighbors", execution, [this](std::size_t c) {
+            if (has_copies_)
+                collect(c);
+            else
+                look_at_last(c);
+        }));
         GPUTEXT_TRY(for_each_class(classes, "computing densities", execution,
                                    [this](std::size_t c) { density_[c] = density(c); }));
         std::vector<double> of_class(classes);
@@ -104,12 +111,26 @@ public:
     }
 
 private:
-    /// The neighbors that were collected for a class.
-    std::span<const NearClass> near(std::size_t c) const {
-        return {near_.get() + found_.of(c).begin + c, near_sizes_[c]};
+    /// Calls visit(class, members, distance) for the neighbors of a class.
+    template <class Visit>
+    void for_each_near(std::size_t c, const Visit& visit) const {
+        const auto [first, items, distances] = found_.of(c);
+        if (has_copies_) {
+            for (const NearClass& other : std::span(near_.get() + first + c, near_sizes_[c]))
+                visit(other.item_class, other.count, other.distance);
+        } else {
+            for (std::size_t i = 0; i < items.size(); ++i) visit(items[i], 1u, distances[i]);
+        }
     }
 
-    /// Fills near(c) and k_distance_: the other members of the class, then those of others.
+    /// As collect(), where each row is a class of its own: what was found is what is near.
+    void look_at_last(std::size_t c) {
+        const auto distances = found_.of(c).distances;
+        if (!distances.empty()) k_distance_[c] = distances[std::min(k_, distances.size()) - 1];
+    }
+
+    /// Fills near_ and k_distance_ for a class: the other members of the class, then those of
+    /// others.
     void collect(std::size_t c) {
         const auto [first, items, distances] = found_.of(c);
         NearClass* const near = near_.get() + first + c;
@@ -166,10 +187,10 @@ private:
 
     double density(std::size_t c) const {
         double sum = 0, count = 0;
-        for (const NearClass& other : near(c)) {
-            sum += other.count * std::max(k_distance_[other.item_class], other.distance);
-            count += other.count;
-        }
+        for_each_near(c, [&](std::uint32_t other, std::uint32_t members, double distance) {
+            sum += members * std::max(k_distance_[other], distance);
+            count += members;
+        });
         if (count == 0) return kNone;
         if (!all_ties_) return 1 / (sum / count + 1e-10);
         return sum > 0 ? count / sum : kInfinity;
@@ -178,10 +199,10 @@ private:
     double factor(std::size_t c) const {
         if (all_ties_ && density_[c] == kInfinity) return 1;
         double sum = 0, count = 0;
-        for (const NearClass& other : near(c)) {
-            sum += other.count * (density_[other.item_class] / density_[c]);
-            count += other.count;
-        }
+        for_each_near(c, [&](std::uint32_t other, std::uint32_t members, double) {
+            sum += members * (density_[other] / density_[c]);
+            count += members;
+        });
         return count == 0 ? kNone : sum / count;
     }
 
@@ -191,7 +212,9 @@ private:
     const Vectors& items_;
     const DistinctRows& distinct_;
     const FoundNeighbors& found_;
-    std::unique_ptr<NearClass[]> near_;  // of a class no more than were found for it, and itself
+    const bool has_copies_;
+    // With copies, the neighbors of a class: no more than were found for it, and itself.
+    std::unique_ptr<NearClass[]> near_;
     std::vector<std::uint32_t> near_sizes_;
     std::vector<double> k_distance_, density_;
 };

@@ -177,12 +177,16 @@ TEST(OutlierFactors, OfRowsWithoutNeighborsAreNone) {
 /// As several devices answer.
 TEST(OutlierFactors, AreThoseOfAnswersForConsecutiveRows) {
     RandomRows random;
-    const TypedRows rows(random.rows(Shape::copies, 300, 2), ElementType::float32, 2);
+    const TypedRows copies(random.rows(Shape::copies, 300, 2), ElementType::float32, 2);
+    const TypedRows distinct(random.rows(Shape::gaussian, 300, 2), ElementType::float32, 2);
     Execution execution(2);
-    for (const TieRule ties : {TieRule::sklearn, TieRule::breunig}) {
+    for (const auto& [rows, ties] : {std::pair(&copies, TieRule::sklearn),
+                                     {&copies, TieRule::breunig},
+                                     {&distinct, TieRule::sklearn},
+                                     {&distinct, TieRule::breunig}}) {
         const OutlierParameters parameters{.k = 5, .ties = ties};
         OutlierSearch search;
-        ASSERT_TRUE(search.set(parameters, rows.vectors(), execution).ok());
+        ASSERT_TRUE(search.set(parameters, rows->vectors(), execution).ok());
         const std::size_t all = search.rows().rows;
         std::vector<Neighbors> answers;
         for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, all / 3},
@@ -197,7 +201,7 @@ TEST(OutlierFactors, AreThoseOfAnswersForConsecutiveRows) {
             answers.push_back(std::move(*found));
         }
         const auto factors = search.factors(answers, execution);
-        const auto wanted = local_outlier_factors(parameters, rows.vectors(), execution);
+        const auto wanted = local_outlier_factors(parameters, rows->vectors(), execution);
         ASSERT_TRUE(factors.ok() && wanted.ok());
         EXPECT_EQ(*factors, *wanted);
     }

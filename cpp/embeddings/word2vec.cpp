@@ -15,7 +15,7 @@ namespace {
 
 const char* const kPhase = "training";
 
-/// Values of the first vectors that a thread computes at once.
+/// Values of the model that a thread computes at once.
 constexpr std::size_t kValuesAtOnce = std::size_t{1} << 16;
 
 /// How long a thread that has nothing to do waits before it looks at the stop request.
@@ -229,10 +229,10 @@ Status Training::train_replica(std::unique_lock<std::mutex>& lock, std::uint32_t
     if (search_needed()) part.farthest = farthest_;
     const std::uint32_t end = end_of_round();
     const bool load = held != version_;
+    TrainingModel trained = std::move(trained_[replica]);  // its memory, where it had some before
     show(execution);
     lock.unlock();
     TrainingCount count;
-    TrainingModel trained;
     held = 0;
     const Status status = status_or_exception([&] {
         Status done = load ? trainer.load(model_) : Status();
@@ -248,15 +248,15 @@ Status Training::train_replica(std::unique_lock<std::mutex>& lock, std::uint32_t
         trained_[replica] = std::move(trained);
         if (std::all_of(states_.begin(), states_.end(),
                         [](State state) { return state == State::done; }))
-            end_round(end);
+            end_round(end, execution.threads());
         if (states_.size() == 1) held = version_;  // an average is of others, too
     }
     changed_.notify_all();
     return status;
 }
 
-void Training::end_round(std::uint32_t end) {
-    average();
+void Training::end_round(std::uint32_t end, unsigned threads) {
+    average(threads);
     ++version_;
     std::fill(states_.begin(), states_.end(), State::open);
     if (++part_ < parts_) return;
@@ -265,23 +265,27 @@ void Training::end_round(std::uint32_t end) {
     search_ = State::open;
 }
 
-/// Averages in the order of the replicas, whichever trainer had them.
-void Training::average() {
+/// Averages in the order of the replicas, whichever trainer had them. Does not fail: std::ref()
+/// leaves parallel_for() nothing to allocate.
+void Training::average(unsigned threads) {
     if (trained_.size() == 1) {
         std::swap(model_, trained_[0]);
         return;
     }
-    const auto mean = [this](std::vector<float> TrainingModel::*rows) {
-        const auto count = static_cast<float>(trained_.size());
-        std::vector<float>& means = model_.*rows;
-        for (std::size_t i = 0; i < means.size(); ++i) {
-            float sum = 0;
-            for (const TrainingModel& one : trained_) sum += (one.*rows)[i];
-            means[i] = sum / count;
-        }
+    const std::size_t size = model_.vectors.size();
+    const std::size_t tasks = (size + kValuesAtOnce - 1) / kValuesAtOnce;
+    const auto mean = [&](std::size_t task, unsigned) {
+        const auto rows = task < tasks ? &TrainingModel::vectors : &TrainingModel::outputs;
+        const std::size_t begin = task % tasks * kValuesAtOnce;
+        const std::span means =
+            std::span(model_.*rows).subspan(begin, std::min(kValuesAtOnce, size - begin));
+        std::ranges::fill(means, 0.0f);
+        for (const TrainingModel& one : trained_)
+            for (std::size_t i = 0; i < means.size(); ++i) means[i] += (one.*rows)[begin + i];
+        for (float& value : means) value /= static_cast<float>(trained_.size());
+        return Status();
     };
-    mean(&TrainingModel::vectors);
-    mean(&TrainingModel::outputs);
+    (void)Execution(threads).parallel_for(2 * tasks, std::ref(mean));
 }
 
 std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,

@@ -94,8 +94,8 @@ private:
                          WordTrainer& trainer, std::uint64_t& held, Execution& execution);
     /// A round ends where the model is needed: for an average, a search, or the end.
     std::uint32_t end_of_round() const;
-    void end_round(std::uint32_t end);
-    void average();
+    void end_round(std::uint32_t end, unsigned threads);
+    void average(unsigned threads);
 
     const TrainingParameters parameters_;
     const std::uint64_t words_;

@@ -119,6 +119,63 @@ TEST(Word2vec, ReplicasAreAveragedWhoeverTrainsThem) {
     }
 }
 
+/// Its model is the loaded one plus noise of each replica and part.
+class NoiseTrainer final : public WordTrainer {
+public:
+    Status load(const TrainingModel& model) override {
+        model_ = model;
+        return {};
+    }
+    Status train(const TrainingPart& part, Execution&, TrainingCount&) override {
+        add_noise(part, model_);
+        return {};
+    }
+    Status store(TrainingModel& model) override {
+        if (!model.vectors.empty() && !model.outputs.empty()) ++stored_again_;
+        model = model_;
+        return {};
+    }
+    /// Models that were stored where one had been before.
+    int stored_again() const { return stored_again_; }
+
+    static void add_noise(const TrainingPart& part, TrainingModel& model) {
+        const std::uint64_t key = random_key(1, part.replica, part.part);
+        for (auto rows : {&TrainingModel::vectors, &TrainingModel::outputs})
+            for (std::size_t i = 0; i < (model.*rows).size(); ++i)
+                (model.*rows)[i] += static_cast<float>(random_bits(key, i) >> 40) * 0x1p-24f;
+    }
+
+private:
+    TrainingModel model_;
+    int stored_again_ = 0;
+};
+
+TEST(Word2vec, AveragesLargeModelsByAllThreadsInTheMemoryOfThoseBefore) {
+    TrainingParameters parameters = small_parameters();
+    parameters.dimensions = 1000;  // values of several tasks
+    parameters.replicas = 3;
+    parameters.epochs = 1;
+    parameters.average_every = 10;
+    TrainingModel expected = started(parameters);
+    constexpr std::uint32_t parts = 4;
+    Training training(parameters, kWords, 3 * 10 * (parts - 1), expected);
+    for (std::uint32_t part = 0; part < parts; ++part) {
+        std::vector<TrainingModel> replicas(3, expected);
+        for (std::uint32_t replica = 0; replica < 3; ++replica)
+            NoiseTrainer::add_noise({0, replica, part, parts, {}}, replicas[replica]);
+        for (auto rows : {&TrainingModel::vectors, &TrainingModel::outputs})
+            for (std::size_t i = 0; i < (expected.*rows).size(); ++i)
+                (expected.*rows)[i] =
+                    ((replicas[0].*rows)[i] + (replicas[1].*rows)[i] + (replicas[2].*rows)[i]) / 3;
+    }
+    NoiseTrainer trainer;
+    Execution execution(3);
+    ASSERT_TRUE(training.take_part(trainer, {}, execution).ok());
+    EXPECT_EQ(training.model().vectors, expected.vectors);
+    EXPECT_EQ(training.model().outputs, expected.outputs);
+    EXPECT_EQ(trainer.stored_again(), 3 * (parts - 1));
+}
+
 TEST(Word2vec, FarthestWordsAreThoseOfTheSmallestCosine) {
     TrainingParameters parameters = small_parameters();
     parameters.far_count = 5;

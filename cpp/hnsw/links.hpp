@@ -41,7 +41,7 @@ struct HnswLinkParameters {
     std::size_t places = 32;
     /// Rows that are compared with all before them, and blocks of the others, where these have
     /// clusters to probe.
-    std::size_t exact_rows = SIZE_MAX, probing_rows = std::size_t{1} << 14;
+    std::size_t exact_rows = SIZE_MAX, probing_rows = std::size_t{1} << 16;
     /// Bytes that searches may take beside the values: KnnParameters::memory_limit.
     std::size_t memory_limit = std::size_t{1} << 30;
     /// Rows that are searched for together, with 16 bytes for each candidate. What is found does

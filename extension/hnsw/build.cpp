@@ -49,18 +49,16 @@ constexpr std::size_t kCandidatesOfTwoM = 25;
 /// Rows that are searched for together on the CPU: at least, and at most.
 constexpr std::size_t kLeastBlock = 1024, kBlock = 16384;
 
-/// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say. A device
-/// compares all rows of few dimensions in less time than it takes to probe clusters.
-constexpr std::size_t kExactRows = std::size_t{1} << 18, kExactRowsOfDevice = std::size_t{1} << 20;
+/// Rows up to which all rows are compared, where gputext.hnsw_exact_rows does not say.
+constexpr std::size_t kExactRows = std::size_t{1} << 18;
+/// Up to so many dimensions, and by other metrics than Euclidean distance, devices have no kernels
+/// that probe clusters. They compare all rows in less time than threads compare a quarter of them.
 constexpr std::size_t kFewDimensions = 64;
-/// Rows of a block that probes clusters together: larger ones suit a device.
-constexpr std::size_t kBlocksOfExactRows = 16, kLeastProbing = 16384, kMostProbing = 65536;
 
 std::size_t exact_rows(const IndexKind& kind, std::size_t dimensions, bool on_device) {
     if (hnsw_exact_rows() > 0) return hnsw_exact_rows();
-    if (!on_device) return kExactRows;
     const bool probes = kind.metric == Metric::euclidean && dimensions > kFewDimensions;
-    return probes ? kExactRowsOfDevice : SIZE_MAX;
+    return on_device && !probes ? SIZE_MAX : kExactRows;
 }
 
 void begin_phase(Phase phase) {
@@ -257,8 +255,6 @@ HnswParameters parameters_of(const IndexKind& kind, std::size_t memory, const Ve
     parameters.links.metric = kind.metric;
     parameters.highest_level = highest_level(kind.m);
     parameters.links.exact_rows = exact_rows(kind, values.dimensions, on_device);
-    parameters.links.probing_rows =
-        std::clamp(parameters.links.exact_rows / kBlocksOfExactRows, kLeastProbing, kMostProbing);
     parameters.links.block_rows =
         std::clamp(memory / 4 / (16 * parameters.links.candidates), kLeastBlock, kBlock);
     parameters.links.memory_limit = std::max<std::size_t>(memory / 2, std::size_t{16} << 20);

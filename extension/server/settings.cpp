@@ -229,8 +229,8 @@ void define_settings() {
     DefineCustomIntVariable(
         "gputext.hnsw_exact_rows",
         "Sets the number of rows up to which an HNSW index is made of exact nearest rows.",
-        "Further rows are compared with some of those before them. 0 takes 262144 rows, and all "
-        "where a GPU compares them.",
+        "Further rows are compared with some of those before them. 0 takes 262144 rows, and on a "
+        "GPU all rows of up to 64 dimensions or by the metric l1.",
         &hnsw_exact_rows_setting, 0, 0, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",

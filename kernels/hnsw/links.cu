@@ -142,9 +142,9 @@ Status link_rows(const HnswLinkParameters& parameters, const LayerValues& values
                  const DeviceWork& work, Execution& execution, const Taken& taken) {
     const SearchedRows searched(parameters, values);
     const std::size_t middle = std::clamp(searched.exact, rows.begin, rows.end);
-    execution.begin_phase("linking rows", rows.size());
     const auto link = [&](auto& search, const DeviceRows& among, const LayerRows& some) {
         GPUTEXT_TRY(search.prepare(among, per_row, work, execution));
+        if (some.begin == rows.begin) execution.begin_phase("linking rows", rows.size());
         GPUTEXT_TRY(to.make_room(search.most_rows(), parameters.places, work.stream));
         return link_tiles(parameters, search, all, some, some.begin - rows.begin, to, work.stream,
                           execution, taken);

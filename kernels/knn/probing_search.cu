@@ -239,8 +239,8 @@ Status ProbingSearch::search_clusters(std::size_t end, Execution& execution) {
     // Of a range that is n times as long as what was searched, about n times k items are near.
     const std::size_t capacity = lists_.shape().capacity;
     const std::size_t growth =
-        std::clamp<std::size_t>(1 + 3 * capacity / (8 * lists_.shape().k), 2, 8);
-    std::size_t last = capacity / 2;
+        std::clamp<std::size_t>(1 + capacity / (2 * lists_.shape().k), 2, 11);
+    std::size_t last = capacity;
     for (std::size_t begin = 0; begin < end; begin = last, last *= growth) {
         if (last + last / 2 > end) last = end;
         GPUTEXT_TRY(search_range(all, probes_, begin, last, execution));

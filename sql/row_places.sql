@@ -94,6 +94,16 @@ INSERT INTO parts SELECT i, vector(i), i % 2 + 1 FROM generate_series(1, 30) AS 
 ANALYZE parts;
 SELECT * FROM places('SELECT id, v FROM parts');
 SELECT is_right('SELECT id, v FROM parts');
+-- More partitions than are open at a time, one after the other
+DO $$ BEGIN
+    FOR k IN 3..40 LOOP
+        EXECUTE format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES IN (%s)', k, k);
+    END LOOP;
+END $$;
+INSERT INTO parts SELECT i, vector(i), i % 40 + 1 FROM generate_series(31, 180) AS i;
+ANALYZE parts;
+SELECT count(*) AS relations, sum("rows") AS "rows" FROM places('SELECT id, v FROM parts ORDER BY id');
+SELECT is_right('SELECT id, v FROM parts ORDER BY id');
 CREATE TABLE child (extra text) INHERITS (points);
 INSERT INTO child SELECT i, vector(i), 'clerk', 'x' FROM generate_series(60, 65) AS i;
 ANALYZE points, child;

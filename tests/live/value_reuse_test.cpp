@@ -419,5 +419,58 @@ TEST_F(ValueReuse, IsNotRiskedWhereVacuumRemovesWhatSnapshotsSee) {
     }
 }
 
+/// A value that is gone leaves its chunk on the page until that is pruned or vacuumed. Whoever
+/// looks for the number in the TOAST table itself has the index forget it, so that it may come
+/// again.
+TEST_F(ValueReuse, AChunkThatTheIndexHasForgottenIsNotOfTheNextValue) {
+    const auto place = [](const std::string& element) {
+        return "(SELECT array_agg(" + element + ") FROM generate_series(1, 425) AS j)::real[], " +
+               "repeat('x', 2100)";
+    };
+    const auto answer = [&](const std::string& value) {
+        return session().value(
+            "SELECT sum(hashtextextended(s::text, 0)) FROM cosine_similarities(array_fill(0.5, "
+            "ARRAY[425]), 'SELECT id, " +
+            value + " FROM places') AS s");
+    };
+    // One of which no element is as it should be, and one that is as others are
+    for (const char* element : {"'Infinity'::real", "j % 7"}) {
+        session().rows(
+            "DROP TABLE IF EXISTS places; CREATE TABLE places (id bigint, place real[], filler "
+            "text) WITH (toast_tuple_target = 128); ALTER TABLE places ALTER place SET STORAGE "
+            "EXTERNAL");
+        // Four chunks to a page, which is too empty to be pruned and too full for another one
+        session().rows(
+            "INSERT INTO places SELECT i, array_fill(1, ARRAY[425])::real[], "
+            "repeat('x', 2100) FROM generate_series(1, 1103) AS i");
+        session().rows("INSERT INTO places SELECT 2000, " + place(element));
+        const std::string number_of =
+            "SELECT number FROM row_versions('SELECT id, place FROM places') WHERE id = ";
+        const std::string number = session().value(number_of + "2000");
+        session().rows("DELETE FROM places WHERE id = 1");
+        session().rows("VACUUM (INDEX_CLEANUP on) places");
+        session().rows("DELETE FROM places WHERE id = 2000");
+        const std::string chunks = "FROM " +
+                                   session().value(
+                                       "SELECT reltoastrelid::regclass FROM pg_class WHERE oid = "
+                                       "'places'::regclass") +
+                                   " WHERE chunk_id = " + number;
+        session().rows("SET enable_seqscan = off");
+        ASSERT_EQ(session().value("SELECT count(*) " + chunks), "0");
+        next_value_gets(number);
+        session().rows("INSERT INTO places SELECT 1, " + place("j % 5"));
+        ASSERT_EQ(session().value(number_of + "1"), number);
+        // The page that is read last has the older chunk.
+        ASSERT_EQ(session().value("SELECT (ctid::text::point)[0] " + chunks), "0");
+        session().rows("RESET enable_seqscan");
+        const std::size_t said = server().log().size();
+        session().rows("SET log_min_messages = debug1");
+        EXPECT_EQ(answer("place"), answer("place || ''{}''::real[]")) << element;
+        session().rows("RESET log_min_messages");
+        EXPECT_NE(server().log().find("1 of 1103 vectors are not in them as usual", said),
+                  std::string::npos);
+    }
+}
+
 }  // namespace
 }  // namespace gputext::live

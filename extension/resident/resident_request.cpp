@@ -9,9 +9,7 @@
 namespace gputext {
 namespace {
 
-/// Values that take less time to read are not worth a question.
-constexpr double kWorthAsking = 0.02;
-/// Nor are columns of which less than one part in so many may be kept.
+/// Columns of which less than one part in so many may be kept are not worth a question.
 constexpr std::uint64_t kLeastPart = 4;
 /// Pointers that are packed at once.
 constexpr std::size_t kPart = 4096;
@@ -19,7 +17,7 @@ constexpr std::size_t kPart = 4096;
 }  // namespace
 
 bool ResidentRequest::worth_asking(const StoredValues& values, double seconds) {
-    return values.knows_row_versions() && values.size() < UINT32_MAX && seconds >= kWorthAsking &&
+    return values.knows_row_versions() && values.size() < UINT32_MAX && seconds >= fewest_seconds &&
            value_store_is_ready();
 }
 

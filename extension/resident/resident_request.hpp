@@ -38,6 +38,9 @@ class ResidentRequest {
 public:
     explicit ResidentRequest(std::size_t memory_limit) : pointers_(memory_limit) {}
 
+    /// Values that take fewer seconds to read are not worth a question. Only tests change it.
+    static inline double fewest_seconds = 0.02;
+
     /// Whether there is a chance that gputextd helps, where one process takes about so many seconds
     /// to read the values. After StoredValues::finish().
     static bool worth_asking(const StoredValues& values, double seconds);

@@ -625,7 +625,7 @@ void ChangedRows::run_history(const std::vector<Question>& all, unsigned history
 }
 
 TEST_F(ChangedRows, AreThoseOfAScanWhateverHappens) {
-    run_history(questions(), 11, testing::rounds(100, 10000));
+    run_history(questions(), 11, testing::rounds(80, 10000));
 }
 
 TEST_F(ChangedRows, OfAnUnloggedTableAreThoseOfAScanWhateverHappens) {

@@ -29,27 +29,23 @@ struct BlockTask {
     std::uint32_t first_query, end_queries;
     std::uint32_t begin, end;  // numbers of items, or places of a part's
     std::uint32_t first_item;  // number of the first of all
-    float2 group;              // bounds of the queries
+    unsigned group;            // of queries
 };
 
 /// Writes the numbers of the block's queries, UINT32_MAX behind the last one. By the block.
-template <unsigned Rows, unsigned Threads>
-__device__ BlockTask take_task(const Fp16FilterJob& job, std::uint32_t query_tiles,
-                               std::uint32_t items_per_block, std::uint32_t* queries) {
+__device__ inline BlockTask take_task(const Fp16FilterJob& job, std::uint32_t query_tiles,
+                                      std::uint32_t items_per_block, std::uint32_t* queries) {
     const Fp16FilterParts& parts = job.parts;
     BlockTask task;
     if (parts.parts == nullptr) {
-        task.first_query = blockIdx.x % query_tiles * Rows;
+        task.first_query = blockIdx.x % query_tiles * kRows;
         task.end_queries = job.rows;
         task.begin = job.begin + blockIdx.x / query_tiles * items_per_block;
         task.end = min(job.end, task.begin + items_per_block);
         task.first_item = job.first_item;
-        const std::uint32_t last = min(task.first_query + Rows, job.rows) - 1;
-        const float2 group = job.queries.groups[task.first_query / kGroupQueries];
-        const float2 next = job.queries.groups[last / kGroupQueries];
-        task.group = {fmaxf(group.x, next.x), fmaxf(group.y, next.y)};
+        task.group = task.first_query / kGroupQueries;
     } else {
-        for (std::uint32_t i = threadIdx.x; i < parts.count; i += Threads)
+        for (std::uint32_t i = threadIdx.x; i < parts.count; i += kThreads)
             if (parts.parts[i].first_block <= blockIdx.x &&
                 (i + 1 == parts.count || blockIdx.x < parts.parts[i + 1].first_block))
                 queries[0] = i;
@@ -57,15 +53,15 @@ __device__ BlockTask take_task(const Fp16FilterJob& job, std::uint32_t query_til
         const Fp16FilterPart part = parts.parts[queries[0]];
         __syncthreads();
         const std::uint32_t block = blockIdx.x - part.first_block;
-        const std::uint32_t tiles = (part.end_queries - part.begin_queries + Rows - 1) / Rows;
-        task.first_query = part.begin_queries + block % tiles * Rows;
+        const std::uint32_t tiles = (part.end_queries - part.begin_queries + kRows - 1) / kRows;
+        task.first_query = part.begin_queries + block % tiles * kRows;
         task.end_queries = part.end_queries;
         task.begin = part.begin + block / tiles * Fp16FilterPart::block_items;
         task.end = min(part.end, task.begin + Fp16FilterPart::block_items);
         task.first_item = 0;
-        task.group = job.queries.groups[0];
+        task.group = 0;
     }
-    if (threadIdx.x < Rows) {
+    if (threadIdx.x < kRows) {
         const std::uint32_t at = task.first_query + threadIdx.x;
         queries[threadIdx.x] = at >= task.end_queries   ? UINT32_MAX
                                : parts.parts != nullptr ? parts.queries[at]
@@ -76,13 +72,12 @@ __device__ BlockTask take_task(const Fp16FilterJob& job, std::uint32_t query_til
 }
 
 /// Copies dimensions [depth, depth + 64) of rows with these numbers, or zeros for UINT32_MAX.
-template <unsigned Rows, unsigned Threads>
-__device__ void fetch_queries(const __half* from, std::uint32_t padded,
-                              const std::uint32_t* numbers, std::uint32_t depth, __half* to) {
-    static_assert(Rows * kVectors % Threads == 0);
+__device__ inline void fetch_queries(const __half* from, std::uint32_t padded,
+                                     const std::uint32_t* numbers, std::uint32_t depth,
+                                     __half* to) {
 #pragma unroll
-    for (unsigned v = 0; v < Rows * kVectors / Threads; ++v) {
-        const unsigned row = (v * Threads + threadIdx.x) / kVectors;
+    for (unsigned v = 0; v < kRows * kVectors / kThreads; ++v) {
+        const unsigned row = (v * kThreads + threadIdx.x) / kVectors;
         const unsigned vector = threadIdx.x % kVectors;
         const std::uint32_t number = numbers[row];
         const bool valid = number != UINT32_MAX;
@@ -92,13 +87,12 @@ __device__ void fetch_queries(const __half* from, std::uint32_t padded,
 }
 
 /// Copies dimensions [depth, depth + 64) of `Rows` rows from `first` on, or zeros from `end` on.
-template <unsigned Rows, unsigned Threads = kThreads>
+template <unsigned Rows>
 __device__ void fetch_rows(const __half* from, std::uint32_t padded, std::uint32_t first,
                            std::uint32_t end, std::uint32_t depth, __half* to) {
 #pragma unroll
-    for (unsigned v = 0; v < (Rows * kVectors + Threads - 1) / Threads; ++v) {
-        const unsigned row = (v * Threads + threadIdx.x) / kVectors;
-        if (Rows * kVectors % Threads != 0 && row >= Rows) break;
+    for (unsigned v = 0; v < Rows * kVectors / kThreads; ++v) {
+        const unsigned row = (v * kThreads + threadIdx.x) / kVectors;
         const unsigned vector = threadIdx.x % kVectors;
         const bool valid = first + row < end;
         const std::size_t at = valid ? std::size_t{first + row} * padded : 0;

@@ -272,9 +272,8 @@ Status ProbingSearch::search_range(const QuerySelection& selection, const Probes
 Status ProbingSearch::filter(const Probes& probes, std::size_t begin, std::size_t end,
                              Execution& execution) {
     const std::uint32_t padded = choice_.space().padded;
-    const std::uint32_t block_queries = device_.queries_of_part();
     const double work_of_block =
-        static_cast<double>(block_queries) * Fp16FilterPart::block_items * padded;
+        static_cast<double>(Fp16FilterPart::block_queries) * Fp16FilterPart::block_items * padded;
     const auto most_blocks = static_cast<std::uint32_t>(kWorkOfLaunch / work_of_block) + 1;
     Fp16FilterJob job{};
     job.queries = gate_job().queries;
@@ -292,15 +291,14 @@ Status ProbingSearch::filter(const Probes& probes, std::size_t begin, std::size_
             0, probes.begins[cluster], probes.begins[cluster + 1],
             static_cast<std::uint32_t>(first + clusters_.members_before(cluster, begin).size()),
             static_cast<std::uint32_t>(first + clusters_.members_before(cluster, end).size())};
-        const std::uint32_t own = part.blocks(block_queries);
-        if (own == 0) continue;
-        if (blocks > 0 && blocks + own > most_blocks) {
+        if (part.blocks() == 0) continue;
+        if (blocks > 0 && blocks + part.blocks() > most_blocks) {
             launches.push_back(parts.size());
             blocks = 0;
         }
         parts.push_back(part);
         parts.back().first_block = blocks;
-        blocks += own;
+        blocks += part.blocks();
     }
     launches.push_back(parts.size());
     GPUTEXT_TRY(parts_.upload(parts, stream_));
@@ -308,8 +306,8 @@ Status ProbingSearch::filter(const Probes& probes, std::size_t begin, std::size_
         const std::size_t first = launches[launch], last = launches[launch + 1];
         if (first == last) continue;
         job.parts = {parts_.data() + first, static_cast<std::uint32_t>(last - first),
-                     parts[last - 1].first_block + parts[last - 1].blocks(block_queries),
-                     probes.queries.data(), members_.data()};
+                     parts[last - 1].first_block + parts[last - 1].blocks(), probes.queries.data(),
+                     members_.data()};
         GPUTEXT_TRY(run_fp16_filter(device_, job, padded, stream_));
         // A queue of long launches could not be stopped, nor may the parts go before they are read.
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbors"));

@@ -34,23 +34,9 @@ __device__ float gate_of_limit(const Fp16Space& space, const Fp16QueryBound& que
     return isnan(t) ? -INFINITY : __double2float_rd(t);
 }
 
-/// The bounds that a query's scores were found with, at most: where tiles have queries of two
-/// groups, those of the groups beside its own, too.
-__device__ float2 bounds_of_scores(const GateJob& job, std::uint32_t row) {
-    const std::uint32_t own = row / kGroupQueries, last = (job.rows - 1) / kGroupQueries;
-    float2 bounds = job.queries.groups[own];
-    if (job.space.padded <= 64) return bounds;
-    const auto widen = [&](float2 other) {
-        bounds = {fmaxf(bounds.x, other.x), fmaxf(bounds.y, other.y)};
-    };
-    if (own > 0) widen(job.queries.groups[own - 1]);
-    if (own < last) widen(job.queries.groups[own + 1]);
-    return bounds;
-}
-
 /// How much more than its t a score may be: twice r with the largest bounds of any item.
 __device__ float width_of_scores(const GateJob& job, std::uint32_t row, float gate) {
-    const float2 group = bounds_of_scores(job, row);
+    const float2 group = job.queries.groups[row / kGroupQueries];
     const double error = job.space.sum_error + 4 * job.space.double_error;
     const double per_norm = job.largest[0];
     const double norm = job.largest[1];
@@ -220,10 +206,6 @@ Status Fp16FilterDevice::look() {
     GPUTEXT_TRY(ask(shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin));
     capability = 10 * major + minor;
     return {};
-}
-
-std::uint32_t Fp16FilterDevice::queries_of_part() const {
-    return capability == 90 ? hopper_queries_of_part() : wide_queries_of_part();
 }
 
 Status run_fp16_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,

@@ -26,8 +26,8 @@ struct Fp16FilterPart {
     std::uint32_t begin_queries, end_queries;  // in Fp16FilterParts::queries
     std::uint32_t begin, end;                  // of the items, as they lie
 
-    static constexpr std::uint32_t block_items = 2048;
-    std::uint32_t blocks(std::uint32_t block_queries) const {
+    static constexpr std::uint32_t block_queries = 128, block_items = 2048;
+    std::uint32_t blocks() const {
         return (end_queries - begin_queries + block_queries - 1) / block_queries *
                ((end - begin + block_items - 1) / block_items);
     }
@@ -78,8 +78,6 @@ struct Fp16FilterDevice {
     bool can_filter(std::uint32_t padded) const {
         return capability >= 80 || (capability >= 75 && padded <= 64);
     }
-    /// Of a block that filters a part.
-    std::uint32_t queries_of_part() const;
 };
 
 /// Adds items to the lists of the queries whose gates they reach, with their scores. One launch:

@@ -11,11 +11,10 @@
 namespace gputext::gpu {
 namespace {
 
-using half_tiles::fetch_queries;
-using half_tiles::fetch_rows;
-using half_tiles::kDepth;
+using namespace half_tiles;  // whose threads are two warp groups, of 64 queries each
 
 constexpr unsigned kColumns = 256;  // items of a tile
+constexpr unsigned kStages = 4;
 constexpr unsigned kFound = 384;
 constexpr std::uint32_t kTilesPerBlock = 8;  // where blocks are many
 constexpr std::uint32_t kMostTiles = 64;
@@ -23,49 +22,37 @@ constexpr std::uint32_t kManyWaves = 8;
 /// What a block takes beside its tiles, in tiles.
 constexpr double kBeginOfBlock = 0.25;
 
-/// So many warp groups, each for 64 queries. What a block reads, from the second level cache, is
-/// what it waits for where there are many queries: three groups read a fifth less for each product
-/// than two. Of the stages two are multiplied, while the others are copied.
-template <unsigned Groups>
-struct Shape {
-    static constexpr unsigned groups = Groups, rows = 64 * Groups, threads = 128 * Groups;
-    static constexpr unsigned stages = Groups == 2 ? 4 : 3;
-};
-
 /// Rows of 128 bytes, their vectors exchanged as the products' 128-byte swizzle wants it, which
 /// needs places that are multiples of 1024.
-template <class Shape>
 struct Shared {
-    __half queries[Shape::stages][Shape::rows * kDepth];
-    __half items[Shape::stages][kColumns * kDepth];
+    __half queries[kStages][kRows * kDepth];
+    __half items[kStages][kColumns * kDepth];
     float starts[2][kColumns];
-    std::uint32_t query_numbers[Shape::rows];
-    FoundMemory<kFound, 1> found[Shape::threads / 32];
-
-    static constexpr int bytes() { return sizeof(Shared) + 1024 - 128; }  // aligned to 128 as it is
+    std::uint32_t query_numbers[kRows];
+    FoundMemory<kFound, 1> found[kThreads / 32];
 };
+constexpr int kSharedBytes = sizeof(Shared) + 1024 - 128;  // aligned to 128 as it is
 
 /// As filter_wide of kernels/knn/detail/fp16_wide_filter.cu, but for the products. Of the stages,
-/// `Ahead` are copied meanwhile: one where no stage is left over, or all but one, where memory is
-/// what blocks wait for.
-template <class Shape, bool Sample, unsigned Ahead>
-__global__ __launch_bounds__(Shape::threads, 1) void filter_hopper(const Fp16FilterJob job,
-                                                                   std::uint32_t padded,
-                                                                   std::uint32_t query_tiles,
-                                                                   std::uint32_t items_per_block) {
+/// `Ahead` are copied meanwhile: two, while two are multiplied, or three, where memory is what
+/// blocks wait for.
+template <bool Sample, unsigned Ahead>
+__global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob job,
+                                                             std::uint32_t padded,
+                                                             std::uint32_t query_tiles,
+                                                             std::uint32_t items_per_block) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     constexpr unsigned kEights = kColumns / 8;
     extern __shared__ uint4 memory[];
-    auto& shared = *reinterpret_cast<Shared<Shape>*>(
-        (reinterpret_cast<std::uintptr_t>(memory) + 1023) & ~std::uintptr_t{1023});
+    auto& shared = *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &
+                                              ~std::uintptr_t{1023});
     let_next_begin();
     wait_for_previous();
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
-    const half_tiles::BlockTask task = half_tiles::take_task<Shape::rows, Shape::threads>(
-        job, query_tiles, items_per_block, shared.query_numbers);
+    const BlockTask task = take_task(job, query_tiles, items_per_block, shared.query_numbers);
     const std::uint32_t begin = task.begin, end = task.end;
-    const float2 group = task.group;
+    const float2 group = job.queries.groups[task.group];
     Finder<kFound, 1> finder(shared.found[warp], job, shared.query_numbers, 16 * warp, begin, end);
     Largest<1> largest;
 
@@ -76,11 +63,10 @@ __global__ __launch_bounds__(Shape::threads, 1) void filter_hopper(const Fp16Fil
         gates[half] = row == UINT32_MAX ? INFINITY : Sample ? 0.0f : job.gates[row];
     }
     const auto bound_at = [&](std::uint32_t item) {
-        return threadIdx.x < kColumns && item < end ? job.items.bounds[item - task.first_item]
-                                                    : Fp16ItemBound{INFINITY, 0, 0, 0};
+        return item < end ? job.items.bounds[item - task.first_item]
+                          : Fp16ItemBound{INFINITY, 0, 0, 0};
     };
-    if (threadIdx.x < kColumns)
-        shared.starts[0][threadIdx.x] = start_of_item(bound_at(begin + threadIdx.x), group);
+    shared.starts[0][threadIdx.x] = start_of_item(bound_at(begin + threadIdx.x), group);
 
     const unsigned steps = padded / kDepth;
     const unsigned total = (end - begin + kColumns - 1) / kColumns * steps;
@@ -89,13 +75,11 @@ __global__ __launch_bounds__(Shape::threads, 1) void filter_hopper(const Fp16Fil
     unsigned fetched = 0;
     const auto fetch = [&] {
         if (fetched < total) {
-            const unsigned stage = fetched % Shape::stages;
-            fetch_queries<Shape::rows, Shape::threads>(job.queries.rows, padded,
-                                                       shared.query_numbers, fetch_step * kDepth,
-                                                       shared.queries[stage]);
-            fetch_rows<kColumns, Shape::threads>(job.items.rows, padded, fetch_first,
-                                                 end - task.first_item, fetch_step * kDepth,
-                                                 shared.items[stage]);
+            const unsigned stage = fetched % kStages;
+            fetch_queries(job.queries.rows, padded, shared.query_numbers, fetch_step * kDepth,
+                          shared.queries[stage]);
+            fetch_rows<kColumns>(job.items.rows, padded, fetch_first, end - task.first_item,
+                                 fetch_step * kDepth, shared.items[stage]);
             if (++fetch_step == steps) {
                 fetch_step = 0;
                 fetch_first += kColumns;
@@ -125,7 +109,7 @@ __global__ __launch_bounds__(Shape::threads, 1) void filter_hopper(const Fp16Fil
         for (unsigned step = 0; step < steps; ++step) {
             wait_for_copies<Ahead - 1>();
             // What is copied next goes where the last products are read from.
-            if constexpr (Ahead == Shape::stages - 1) wait_for_products<0>();
+            if constexpr (Ahead == kStages - 1) wait_for_products<0>();
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
             const std::uint64_t queries =
@@ -138,13 +122,12 @@ __global__ __launch_bounds__(Shape::threads, 1) void filter_hopper(const Fp16Fil
             end_of_products();
             fetch();
             // The next copies go where the products before these are read from.
-            if constexpr (Ahead < Shape::stages - 1) wait_for_products<1>();
-            stage = (stage + 1) % Shape::stages;
+            if constexpr (Ahead < kStages - 1) wait_for_products<1>();
+            stage = (stage + 1) % kStages;
         }
         wait_for_products<0>();
 
-        if (threadIdx.x < kColumns)
-            shared.starts[parity ^ 1][threadIdx.x] = start_of_item(next_bound, group);
+        shared.starts[parity ^ 1][threadIdx.x] = start_of_item(next_bound, group);
 #pragma unroll
         for (unsigned n = 0; n < kEights; ++n) {
             if constexpr (Sample) {
@@ -186,43 +169,31 @@ std::uint32_t tiles_of_block(std::uint32_t tiles, std::uint32_t query_tiles,
     return best;
 }
 
-template <class Shape, bool Sample, unsigned Ahead>
+template <bool Sample, unsigned Ahead>
 Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32_t padded,
            cudaStream_t stream) {
-    constexpr auto kernel = filter_hopper<Shape, Sample, Ahead>;
-    constexpr int bytes = Shared<Shape>::bytes();
-    GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
+    constexpr auto kernel = filter_hopper<Sample, Ahead>;
+    GPUTEXT_TRY(allow_shared_bytes(kernel, kSharedBytes));
     if (job.parts.parts != nullptr)
-        return launch_early("filtering neighbors", kernel, job.parts.blocks, Shape::threads, bytes,
+        return launch_early("filtering neighbors", kernel, job.parts.blocks, kThreads, kSharedBytes,
                             stream, job, padded, 0u, 0u);
-    const std::uint32_t query_tiles = blocks_for(job.rows, Shape::rows);
+    const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
     const std::uint32_t tiles = blocks_for(job.end - job.begin, kColumns);
     const std::uint32_t of_block =
         tiles_of_block(tiles, query_tiles, static_cast<std::uint32_t>(device.processors));
     return launch_early("filtering neighbors", kernel, query_tiles * blocks_for(tiles, of_block),
-                        Shape::threads, bytes, stream, job, padded, query_tiles,
+                        kThreads, kSharedBytes, stream, job, padded, query_tiles,
                         of_block * kColumns);
 }
 
-using Two = Shape<2>;
-using Three = Shape<3>;
-
-/// From so many on, tiles of three groups are hardly emptier than those of two.
-constexpr std::uint32_t kManyQueries = 3072;
-
 }  // namespace
-
-std::uint32_t hopper_queries_of_part() {
-    return Three::rows;
-}
 
 Status run_hopper_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream) {
-    if (job.largest != nullptr) return run<Two, true, 2>(device, job, padded, stream);
-    if (job.parts.parts != nullptr || job.rows >= kManyQueries)
-        return run<Three, false, 1>(device, job, padded, stream);
-    if (job.rows <= Two::rows) return run<Two, false, 3>(device, job, padded, stream);
-    return run<Two, false, 2>(device, job, padded, stream);
+    if (job.largest != nullptr) return run<true, 2>(device, job, padded, stream);
+    if (job.parts.parts == nullptr && job.rows <= kRows)
+        return run<false, kStages - 1>(device, job, padded, stream);
+    return run<false, 2>(device, job, padded, stream);
 }
 
 }  // namespace gputext::gpu

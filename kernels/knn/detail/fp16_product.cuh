@@ -247,9 +247,7 @@ Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& jo
                          std::uint32_t padded, cudaStream_t stream);
 Status run_wide_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
-std::uint32_t wide_queries_of_part();
 /// The filter for compute capability 9.0.
-std::uint32_t hopper_queries_of_part();
 Status run_hopper_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream);
 

@@ -23,8 +23,7 @@
 // of what is added to a product.
 //
 // An item is left out for a query when v + r < T, with T at most the t of a distance within which
-// there are k items; what is added to v depends on the item and on bounds that 256 queries share, or
-// twice as many where a tile has queries of two such groups.
+// there are k items; what is added to v depends on the item and on bounds that 256 queries share.
 // A row that binary16 cannot hold gets no bound: such an item always passes, and such a query
 // lets every item pass.
 

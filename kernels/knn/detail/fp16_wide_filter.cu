@@ -10,6 +10,7 @@ using namespace half_tiles;
 
 constexpr unsigned kAddTiles = 2;  // whose sums are looked at together
 constexpr std::uint32_t kItemsPerBlock = Fp16FilterPart::block_items;
+static_assert(kRows == Fp16FilterPart::block_queries);
 
 /// Rows of 128 bytes whose vectors are exchanged such that neither copies nor matrices meet in a
 /// bank.
@@ -38,10 +39,9 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
     const unsigned warp = threadIdx.x / 32;
     const unsigned warp_row = warp % 2 * kWarpRows;
     const unsigned warp_column = warp / 2 * kWarpColumns;
-    const BlockTask task =
-        take_task<kRows, kThreads>(job, query_tiles, kItemsPerBlock, shared.query_numbers);
+    const BlockTask task = take_task(job, query_tiles, kItemsPerBlock, shared.query_numbers);
     const std::uint32_t begin = task.begin, end = task.end;
-    const float2 group = task.group;
+    const float2 group = job.queries.groups[task.group];
     Finder<Found, kAddTiles> finder(shared.found[warp], job, shared.query_numbers, warp_row, begin,
                                     end);
     Largest<kTiles> largest;
@@ -64,8 +64,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
     std::uint32_t fetch_first = begin;  // where the next copies come from
     unsigned fetch_step = 0;
     const auto fetch = [&](unsigned stage) {
-        fetch_queries<kRows, kThreads>(job.queries.rows, padded, shared.query_numbers,
-                                       fetch_step * kDepth, shared.queries[stage]);
+        fetch_queries(job.queries.rows, padded, shared.query_numbers, fetch_step * kDepth,
+                      shared.queries[stage]);
         fetch_rows<Columns>(job.items.rows, padded, fetch_first - task.first_item,
                             end - task.first_item, fetch_step * kDepth, shared.items[stage]);
         if (++fetch_step == steps) {
@@ -164,10 +164,6 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32
 }
 
 }  // namespace
-
-std::uint32_t wide_queries_of_part() {
-    return kRows;
-}
 
 Status run_wide_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {

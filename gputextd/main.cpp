@@ -22,6 +22,7 @@
 #include "cpp/base/machine.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/daemon/fake_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/server.hpp"
 #include "cpp/link/protocol.hpp"
 #include "release.hpp"  // made by scripts/write-release
@@ -196,6 +197,8 @@ void raise_descriptor_limit() {
 
 /// The fake ones that were asked for, or else the GPUs of the host.
 void find_devices(const Options& options, DaemonOptions& daemon) {
+    if (options.fake_devices > 0)
+        NearDuplicateParts::least_of_signatures = NearDuplicateParts::least;
     for (unsigned i = 0; i < options.fake_devices; ++i)
         daemon.devices.push_back(std::make_unique<FakeDevice>(i));
     if (!daemon.devices.empty()) return;
@@ -219,9 +222,8 @@ DaemonOptions daemon_options(const Options& options, const Log& log) {
     daemon.log = log;
     find_devices(options, daemon);
     const auto devices = std::max<unsigned>(1, static_cast<unsigned>(daemon.devices.size()));
-    daemon.host_threads = options.threads != 0
-                              ? options.threads
-                              : std::max(1u, usable_processors() / devices);
+    daemon.host_threads =
+        options.threads != 0 ? options.threads : std::max(1u, usable_processors() / devices);
     return daemon;
 }
 

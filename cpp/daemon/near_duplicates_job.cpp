@@ -10,13 +10,6 @@
 #include "cpp/documents/near_duplicate_cost.hpp"
 
 namespace gputext {
-namespace {
-
-/// Seconds of one processor, as they are estimated, that are worth a device of their own: some
-/// milliseconds of a GPU.
-constexpr double kLeastPart = 1;
-
-}  // namespace
 
 Result<NearDuplicates> NearDuplicatesOnDevice::on_host(const NearDuplicateParameters& parameters,
                                                        const Documents& documents,
@@ -112,11 +105,12 @@ std::size_t Job<SubmitNearDuplicates>::worthwhile_parts(std::size_t devices) con
     const auto seconds =
         estimate_near_duplicates(documents_.extents, request_.parameters.threshold,
                                  request_.has_signatures, request_.parameters.split);
-    const double own = first_source(request_.parameters) == PairSource::signatures
-                           ? seconds.signatures_first
-                           : seconds.exact;
-    return static_cast<std::size_t>(
-        std::clamp(own / kLeastPart, 1.0, static_cast<double>(devices)));
+    const double parts =
+        first_source(request_.parameters) == PairSource::signatures
+            ? (seconds.signatures_first - seconds.signature_pairs) / NearDuplicateParts::least +
+                  seconds.signature_pairs / NearDuplicateParts::least_of_signatures
+            : seconds.exact / NearDuplicateParts::least;
+    return static_cast<std::size_t>(std::clamp(parts, 1.0, static_cast<double>(devices)));
 }
 
 Result<std::size_t> Job<SubmitNearDuplicates>::prepare(std::size_t devices, Execution& execution) {

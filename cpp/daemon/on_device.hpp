@@ -39,6 +39,14 @@
 
 namespace gputext {
 
+/// Seconds of one processor, as they are estimated, that are worth a device of their own: some
+/// milliseconds of a GPU. A GPU compares signatures faster by far: so many take it some 150 ms, less
+/// than which all devices take to get the documents. Fake devices, which are threads, do not.
+struct NearDuplicateParts {
+    static constexpr double least = 1;
+    inline static double least_of_signatures = 7500;
+};
+
 /// near_duplicates() of cpp/documents/near_duplicates.hpp.
 struct NearDuplicatesOnDevice {
     using Function = Result<NearDuplicates>(const NearDuplicateParameters& parameters,

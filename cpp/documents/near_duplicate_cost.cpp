@@ -123,13 +123,13 @@ private:
 };
 
 /// Seconds of a pair of short documents.
-double short_pair_seconds(double threshold, double RatesAt::* rate) {
+double short_pair_seconds(double threshold, double RatesAt::*rate) {
     const RatesAt* from = std::begin(kShortPairRates);
     if (threshold <= from->threshold) return from->*rate;
     // Above the last threshold the last two rates are extrapolated.
     while (from + 2 != std::end(kShortPairRates) && threshold > from[1].threshold) ++from;
-    const double share = std::log(threshold / from->threshold) /
-                         std::log(from[1].threshold / from->threshold);
+    const double share =
+        std::log(threshold / from->threshold) / std::log(from[1].threshold / from->threshold);
     return from->*rate * std::pow(from[1].*rate / (from->*rate), share);
 }
 
@@ -189,9 +189,11 @@ private:
             seconds_.device_groups +=
                 pairs * short_pair_seconds(threshold_, &RatesAt::device_groups);
         }
+        const double pairs = bin.documents * kSecondsPerPair * comparable;
+        seconds_.signature_pairs += pairs;
         seconds_.signatures_first +=
-            bin.documents * ((signatures_given_ ? kVerifySecondsPerByte * bin.size() : hashing) +
-                             kSecondsPerPair * comparable);
+            bin.documents * (signatures_given_ ? kVerifySecondsPerByte * bin.size() : hashing) +
+            pairs;
     }
 
     double threshold_;

@@ -17,6 +17,8 @@ struct NearDuplicateSeconds {
     double exact = 0;
     /// Mode ctph, where it compares the signatures first.
     double signatures_first = 0;
+    /// Of these, what it compares signatures for.
+    double signature_pairs = 0;
     /// Mode ctph takes less if it compares the documents first, as mode exact does, and then the
     /// signatures of the pairs that are near.
     bool documents_first = false;

@@ -107,7 +107,8 @@ PGDLLEXPORT Datum gputext_hnsw_write(PG_FUNCTION_ARGS) {
     const double begin = processor_seconds();
     const HnswGraphView graph = made->graph.view();
     end_pages(begin_pages(index, {graph, 64, values, made->first_rows, made->rows}, {}), graph);
-    if (RelationNeedsWAL(index)) XLogFlush(GetXLogInsertRecPtr());
+    // Not up to where the next record will begin, which may be behind the header of a page to come.
+    if (RelationNeedsWAL(index)) XLogFlush(XactLastRecEnd);
     const double seconds = processor_seconds() - begin;
     index_close(index, NoLock);
     PG_RETURN_FLOAT8(seconds);

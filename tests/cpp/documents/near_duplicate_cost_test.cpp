@@ -26,6 +26,19 @@ TEST(NearDuplicateCost, NothingTakesNothing) {
     EXPECT_EQ(seconds.ctph, 0);
 }
 
+// By these gputextd tells whether several GPUs are worth it: docs/gpu.md.
+TEST(NearDuplicateCost, TellsWhatSignaturesAreComparedFor) {
+    const NearDuplicateSeconds some = estimate(100'000, 24, 0.05, true),
+                               more = estimate(200'000, 24, 0.05, true);
+    EXPECT_GT(some.signature_pairs, 0);
+    EXPECT_LT(some.signature_pairs, some.signatures_first);
+    EXPECT_NEAR(more.signature_pairs, 4 * some.signature_pairs, 0.01 * more.signature_pairs);
+    // What signatures take that are not there is no comparison of them.
+    const NearDuplicateSeconds missing = estimate(100'000, 24, 0.05, false);
+    EXPECT_EQ(missing.signature_pairs, some.signature_pairs);
+    EXPECT_GT(missing.signatures_first, some.signatures_first);
+}
+
 // docs/near-duplicates.md, 19,997 posts of 2.3 KB: the estimate is right to a factor of two.
 TEST(NearDuplicateCost, PostsTakeAboutWhatWasMeasured) {
     std::mt19937 random(1);

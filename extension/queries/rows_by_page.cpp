@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kPart = 4096;
 /// More rows gained or lost cost each statement more than one scan does.
 constexpr std::size_t kMostChanges = 512;
+constexpr std::size_t kCacheLine = 64;  // bytes
 
 /// Calls work(number, place) for each row.
 template <class Work>
@@ -44,8 +45,8 @@ void for_each_place(const RowsByPage::Places& places, const Work& work) {
 /// Compares pages, one after the other, with what the scan has found there.
 class PageReader {
 public:
-    /// Tuples of transactions from `horizon` on are no rows that the scan has found; with kAll those
-    /// of any transaction may be.
+    /// Tuples of transactions from `horizon` on are no rows that the scan has found; with kAll
+    /// those of any transaction may be.
     PageReader(Relation table, const RowsByPage& earlier, std::uint64_t horizon, std::size_t pages)
         : table_(table),
           earlier_(earlier),
@@ -53,16 +54,17 @@ public:
           all_(horizon == kAll),
           age_(horizon < next_ ? next_ - horizon : 0),
           snapshot_(GetActiveSnapshot()),
-          strategy_(pages > static_cast<std::size_t>(NBuffers) / 4
-                        ? GetAccessStrategy(BAS_BULKREAD)
-                        : nullptr) {}
+          strategy_(pages > static_cast<std::size_t>(NBuffers) / 4 ? GetAccessStrategy(BAS_BULKREAD)
+                                                                   : nullptr) {}
 
     static constexpr std::uint64_t kAll = UINT64_MAX;
 
-    /// Until close(), the page stays.
-    void read(BlockNumber number);
+    /// Until close(), the page stays. `next` is the page to read after it, InvalidBlockNumber for
+    /// none.
+    void read(BlockNumber number, BlockNumber next);
     void close() { ReleaseBuffer(buffer_); }
     void end() {
+        if (BufferIsValid(next_buffer_)) ReleaseBuffer(next_buffer_);
         if (strategy_ != nullptr) FreeAccessStrategy(strategy_);
     }
 
@@ -81,8 +83,9 @@ private:
     static constexpr bool kNoRow = false;
 
     void set_rows();
+    Buffer pin(BlockNumber number) const;
     bool is_old(TransactionId made_by) const;
-    bool is_seen(HeapTupleData& tuple) const;
+    bool is_seen(HeapTupleHeader header, OffsetNumber line) const;
     HeapTupleData tuple(OffsetNumber line) const;
     bool is_known(HeapTupleHeader tuple, OffsetNumber line);
 
@@ -95,8 +98,9 @@ private:
     BufferAccessStrategy strategy_;
     BlockNumber number_ = InvalidBlockNumber;
     Buffer buffer_ = InvalidBuffer;
-    std::size_t begin_ = 0, end_ = 0;  // of the page's rows
-    std::size_t missing_ = 0;          // of these
+    Buffer next_buffer_ = InvalidBuffer;  // of the page to read next
+    std::size_t begin_ = 0, end_ = 0;     // of the page's rows
+    std::size_t missing_ = 0;             // of these
     std::size_t new_ = 0;
     OffsetNumber new_lines_[MaxHeapTuplesPerPage];
     /// For each line, whether a row was found there by the scan, and has not been found again.
@@ -118,13 +122,13 @@ inline bool PageReader::is_old(TransactionId made_by) const {
 }
 
 /// As HeapTupleSatisfiesVisibility(), which is asked where hint bits do not tell.
-inline bool PageReader::is_seen(HeapTupleData& tuple) const {
-    const HeapTupleHeader header = tuple.t_data;
+inline bool PageReader::is_seen(HeapTupleHeader header, OffsetNumber line) const {
     if ((header->t_infomask & HEAP_XMIN_FROZEN) == HEAP_XMIN_COMMITTED &&
         (header->t_infomask & HEAP_XMAX_INVALID) != 0 &&
         TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(header), snapshot_->xmin))
         return true;
-    return HeapTupleSatisfiesVisibility(&tuple, snapshot_, buffer_);
+    HeapTupleData asked = tuple(line);
+    return HeapTupleSatisfiesVisibility(&asked, snapshot_, buffer_);
 }
 
 /// Whether the tuple is a row that the scan has found.
@@ -147,11 +151,20 @@ HeapTupleData PageReader::tuple(OffsetNumber line) const {
     return tuple;
 }
 
-void PageReader::read(BlockNumber number) {
+/// Has the processor fetch the page meanwhile: otherwise most of the time goes into waiting for it.
+Buffer PageReader::pin(BlockNumber number) const {
+    const Buffer buffer = ReadBufferExtended(table_, MAIN_FORKNUM, number, RBM_NORMAL, strategy_);
+    const char* const page = BufferGetPage(buffer);
+    for (std::size_t byte = 0; byte < BLCKSZ; byte += kCacheLine) __builtin_prefetch(page + byte);
+    return buffer;
+}
+
+void PageReader::read(BlockNumber number, BlockNumber next) {
     CHECK_FOR_INTERRUPTS();
     number_ = number;
+    buffer_ = BufferIsValid(next_buffer_) ? next_buffer_ : pin(number);
+    next_buffer_ = BlockNumberIsValid(next) ? pin(next) : InvalidBuffer;
     set_rows();
-    buffer_ = ReadBufferExtended(table_, MAIN_FORKNUM, number, RBM_NORMAL, strategy_);
     LockBuffer(buffer_, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer_);
     // As a scan does it (heapgetpage()).
@@ -161,9 +174,10 @@ void PageReader::read(BlockNumber number) {
         std::min<OffsetNumber>(PageGetMaxOffsetNumber(page), MaxHeapTuplesPerPage);
     new_ = 0;
     for (OffsetNumber line = FirstOffsetNumber; line <= lines; ++line) {
-        if (!ItemIdIsNormal(PageGetItemId(page, line))) continue;
-        HeapTupleData found = tuple(line);
-        if ((all_visible || is_seen(found)) && !is_known(found.t_data, line))
+        const ItemId item = PageGetItemId(page, line);
+        if (!ItemIdIsNormal(item)) continue;
+        const auto header = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        if ((all_visible || is_seen(header, line)) && !is_known(header, line))
             new_lines_[new_++] = line;
     }
     // Tuples stay where they are while the page is pinned.
@@ -173,7 +187,8 @@ void PageReader::read(BlockNumber number) {
 /// Appends how the page differs. False where there are too many changes by now.
 bool append_changes(const PageReader& page, BlockNumber number, RowCondition* condition,
                     TableChanges& changes) {
-    const std::size_t before = changes.added.size() + changes.removed.size() + changes.removed_nulls;
+    const std::size_t before =
+        changes.added.size() + changes.removed.size() + changes.removed_nulls;
     for (std::size_t i = 0; i < page.new_tuples(); ++i) {
         HeapTupleData tuple = page.new_tuple(i);
         if (condition != nullptr && !condition->holds(&tuple)) continue;
@@ -244,7 +259,7 @@ bool find_changes(Relation table, const TableState& now, const RowsByPage& earli
     PageReader reader(table, earlier, earlier.horizon(), pages.size());
     bool few = true;
     for (std::size_t i = 0; i < pages.size() && few; ++i) {
-        reader.read(pages[i]);
+        reader.read(pages[i], i + 1 < pages.size() ? pages[i + 1] : InvalidBlockNumber);
         few = append_changes(reader, pages[i], condition, changes);
         reader.close();
     }
@@ -257,7 +272,7 @@ void find_left_out(Relation table, const RowsByPage& found, BlockNumber pages,
     // What lies where the scan has found a row is that row, as its snapshot is still in use.
     PageReader reader(table, found, PageReader::kAll, pages);
     for (BlockNumber page = 0; page < pages; ++page) {
-        reader.read(page);
+        reader.read(page, page + 1 < pages ? page + 1 : InvalidBlockNumber);
         for (std::size_t i = 0; i < reader.new_tuples(); ++i)
             append_or_raise(left_out, reader.new_tuple(i).t_self);
         reader.close();

@@ -189,12 +189,45 @@ RESET gputext.host_memory_limit;
 RESET gputext.cpu_threads;
 RESET gputext.device;
 
+-- Both inner queries are one text: it runs once, unless it may give other rows the second time.
+CREATE TABLE ids_of_points AS SELECT id FROM points;
+CREATE FUNCTION points_of(said text) RETURNS TABLE (id bigint, place integer[]) STABLE LANGUAGE plpgsql AS
+$$ BEGIN RAISE NOTICE '%', said; RETURN QUERY SELECT points.id, points.place FROM points WHERE points.id % 17 = 0; END $$;
+CREATE FUNCTION volatile_points_of(said text) RETURNS TABLE (id bigint, place integer[]) VOLATILE LANGUAGE sql AS
+$$ SELECT * FROM points_of(said) $$;
+SELECT count(*) FROM gpu_knn('SELECT * FROM points_of(''runs once'')', 'SELECT * FROM points_of(''runs once'')', 2);
+SELECT count(*) FROM gpu_knn('SELECT * FROM points_of(''runs twice'') ', 'SELECT * FROM points_of(''runs twice'')', 2);
+SELECT count(*) FROM gpu_knn('SELECT * FROM volatile_points_of(''runs twice'')', 'SELECT * FROM volatile_points_of(''runs twice'')', 2);
+SELECT count(*) FROM gpu_knn('SELECT p.* FROM points_of(''runs twice'') AS p, ids_of_points AS t TABLESAMPLE BERNOULLI (100) WHERE t.id = p.id',
+                             'SELECT p.* FROM points_of(''runs twice'') AS p, ids_of_points AS t TABLESAMPLE BERNOULLI (100) WHERE t.id = p.id', 2);
+SELECT count(*) FROM gpu_knn('SELECT id, place, 1 FROM points_of(''runs twice, with keys'')', 'SELECT id, place, 1 FROM points_of(''runs twice, with keys'')', 2);
+SELECT * FROM gpu_knn('SELECT 1, NULL::real[]', 'SELECT 1, NULL::real[]', 1);
+-- The answer is that of two runs: of vectors, bit strings, texts, weights, names, ids of other types and equal ids.
+CREATE TABLE one_text (kind text, call text);
+INSERT INTO one_text VALUES
+    ('vectors', $$gpu_knn('SELECT id, place FROM points', 'SELECT id, place FROM points%s', 4, 'euclidean')$$),
+    ('vectors, exclude_self', $$gpu_knn('SELECT id, place FROM points', 'SELECT id, place FROM points%s', 4, 'cosine', exclude_self => true)$$),
+    ('within', $$gpu_knn_within('SELECT id, place FROM points', 'SELECT id, place FROM points%s', 1, 'euclidean', exclude_self => true)$$),
+    ('equal ids', $$gpu_knn('SELECT id / 7, place FROM points ORDER BY id', 'SELECT id / 7, place FROM points ORDER BY id%s', 4, 'euclidean', exclude_self => true)$$),
+    ('ids of texts', $$gpu_knn('SELECT kind, place FROM points', 'SELECT kind, place FROM points%s', NULL::text, k => 4, metric => 'euclidean', exclude_self => true)$$),
+    ('bit strings', $$gpu_knn('SELECT id, id::bit(12) FROM points', 'SELECT id, id::bit(12) FROM points%s', 4, 'hamming', exclude_self => true)$$),
+    ('names', $$gpu_knn('SELECT id, kind || id FROM points', 'SELECT id, kind || id FROM points%s', 4, 'levenshtein', exclude_self => true)$$),
+    ('texts', $$gpu_knn('SELECT id, kind || '' '' || id / 7 || '' '' || id %% 7 FROM points', 'SELECT id, kind || '' '' || id / 7 || '' '' || id %% 7 FROM points%s', 4, config => 'simple')$$),
+    ('bm25', $$gpu_knn('SELECT id, kind || '' '' || id / 7 || '' '' || id %% 7 FROM points', 'SELECT id, kind || '' '' || id / 7 || '' '' || id %% 7 FROM points%s', 4, 'bm25', config => 'simple', exclude_self => true)$$),
+    ('weights', $$gpu_knn('SELECT id, ARRAY[id %% 7, 7 + id %% 4]::integer[], ARRAY[1.5, 2]::real[] FROM points', 'SELECT id, ARRAY[id %% 7, 7 + id %% 4]::integer[], ARRAY[1.5, 2]::real[] FROM points%s', 4)$$);
+CREATE FUNCTION rows_of(call text, addition text) RETURNS SETOF text LANGUAGE plpgsql AS
+$$ BEGIN RETURN QUERY EXECUTE format('SELECT r::text FROM ' || call || ' AS r', addition); END $$;
+CREATE FUNCTION differences(call text) RETURNS bigint LANGUAGE sql AS
+$$ SELECT count(*) FROM (SELECT row_number() OVER (), * FROM rows_of(call, '')) AS once (number, r)
+       FULL JOIN (SELECT row_number() OVER (), * FROM rows_of(call, ' ')) AS twice (number, r) USING (number) WHERE once.r IS DISTINCT FROM twice.r $$;
+SELECT kind, (SELECT count(*) FROM rows_of(call, '')) AS rows, differences(call) FROM one_text;
+
 -- The planner has some idea of the number of rows.
 SELECT proname, prorows FROM pg_proc WHERE proname LIKE 'gpu_knn%' ORDER BY oid;
 
 DROP VIEW nearest_in_the_east;
-DROP TABLE points, numbers, typed, long_vectors, one_thread, five_threads;
-DROP FUNCTION plain_distance, differing_rows;
+DROP TABLE points, ids_of_points, one_text, numbers, typed, long_vectors, one_thread, five_threads;
+DROP FUNCTION plain_distance, differing_rows, points_of, volatile_points_of, rows_of, differences;
 DROP TYPE pair;
 DROP DOMAIN embedding, any_case;
 DROP COLLATION regress_any_case;

@@ -105,7 +105,7 @@ double shared_columns(const Vectors& queries, const Vectors& items) {
     double touched = 0;
     const double query_part =
         each_sampled(queries, 256, 1 << 16, [&](std::uint32_t column) { ++asked[column]; });
-    const double item_part = each_sampled(items, 1 << 16, 1 << 20, [&](std::uint32_t column) {
+    const double item_part = each_sampled(items, 1 << 16, 1 << 17, [&](std::uint32_t column) {
         if (const auto found = asked.find(column); found != asked.end()) touched += found->second;
     });
     return touched * query_part * item_part;

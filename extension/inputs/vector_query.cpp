@@ -79,6 +79,7 @@ public:
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override {
+        show_rows(rows_.size(), rows_.bytes());
         rows_.end_rows(query());
         rows_.read_vectors();
     }
@@ -116,7 +117,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
     rows_.collect(values[0], {values + 1, 1}, query(), row());
-    show_rows(rows_.size(), rows_.bytes());
+    show_rows_so_far(rows_.size(), [this] { return rows_.bytes(); });
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ void check_ranks(const KnnRows& rows, const KnnComputation& search) {
             ereport(ERROR,
                     (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                      errmsg("%s has more than %d neighbors",
-                            rows.queries.name_of(rows.queries.id(search.first_query() + number)),
+                            rows.query_rows().name_of(rows.query_rows().id(search.first_query() + number)),
                             PG_INT32_MAX)));
 }
 
@@ -156,7 +156,7 @@ void put_neighbors(const KnnRows& rows, const KnnComputation& search, SetCall& s
         for (std::size_t i = first; i < end; ++i) {
             while (answer.begins[query + 1] <= i) ++query;
             const std::uint64_t rank = i - answer.begins[query];
-            if (rank == 0) query_id = rows.queries.id(search.first_query() + query);
+            if (rank == 0) query_id = rows.query_rows().id(search.first_query() + query);
             Datum values[4] = {query_id, items[i - first],
                                Int32GetDatum(static_cast<int32>(rank + 1)),
                                Float8GetDatum(answer.distances[i])};

@@ -74,7 +74,7 @@ public:
     bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) override {
         if (!has_vectors() || !side_.take(rows)) return false;
         take_keys(rows->keys);
-        show_all_rows();
+        show_rows(all_rows(), all_bytes());
         return true;
     }
     bool take_changed(const std::shared_ptr<const RememberedVectors>& rows,
@@ -90,6 +90,7 @@ public:
             side_.copy(most, copied, rows_.kept_keys);
     }
     void report_nulls(int64 rows, const char* among) override {
+        if (for_items()) rows_.left_out_items = rows;
         if (kind_ == RowKind::vectors)
             report_null_vectors(rows, among);
         else if (kind_ == RowKind::bits)
@@ -131,10 +132,8 @@ private:
     void take_keys(const RememberedKeyColumns& kept, std::span<const AddedRow> added = {});
     bool for_items() const { return &side_ == &rows_.items; }
     void check_call() const;
-    void show_all_rows() const {
-        show_rows(rows_.items.size() + rows_.queries.size(),
-                  rows_.items.bytes() + rows_.queries.bytes());
-    }
+    std::uint64_t all_rows() const { return rows_.items.size() + rows_.queries.size(); }
+    std::uint64_t all_bytes() const { return rows_.items.bytes() + rows_.queries.bytes(); }
 
     const KnnInput& input_;
     KnnRows& rows_;
@@ -413,7 +412,7 @@ bool KnnReceiver::take_changed(const std::shared_ptr<const RememberedVectors>& r
         });
         return false;
     }
-    show_all_rows();
+    show_rows(all_rows(), all_bytes());
     return true;
 }
 
@@ -465,10 +464,11 @@ void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
     else
         side_.collect(values[0], {values + 1, 1}, query(), row());
     look_at_own_keys();
-    show_all_rows();
+    show_rows_so_far(all_rows(), [this] { return all_bytes(); });
 }
 
 void KnnReceiver::end_rows() {
+    show_rows(all_rows(), all_bytes());
     if (for_items() && !may_keep(rows_.match.numbers.bytes() + rows_.exclude.numbers.bytes()))
         keeps_ = false;
     KeyColumn* columns[2];
@@ -548,9 +548,30 @@ std::uint32_t most_of_one_id(const NumberedIds& ids) {
     return most;
 }
 
-void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, VectorRows& side) {
-    KnnReceiver receiver(input, rows, side);
-    run_inner_query(query, receiver);
+/// Whether the rows of the items that were read are those that the queries' inner query gives.
+bool are_queries_too(const KnnInput& input, const KnnRows& rows, const InnerQueryTraits& query) {
+    return std::strcmp(input.queries.sql, input.items.sql) == 0 && query.repeatable &&
+           !rows.match.given && !rows.exclude.given && rows.items.added() == nullptr &&
+           rows.items.removed().empty();
+}
+
+/// The items' rows are there.
+void take_items_as_queries(const KnnInput& input, KnnReceiver& receiver, KnnRows& rows) {
+    rows.one_side = true;
+    rows.query_collation = rows.item_collation;
+    // The session looks at queries.
+    if (rows.kind == RowKind::vectors) rows.items.await_vectors();
+    if (rows.left_out_items > 0) receiver.report_nulls(rows.left_out_items, input.queries.among);
+}
+
+void read_both_sides(const KnnInput& input, KnnRows& rows) {
+    KnnReceiver items(input, rows, rows.items);
+    run_inner_query(input.items, items);
+    rows.terms->closed = true;
+    if (are_queries_too(input, rows, items.query()))
+        return take_items_as_queries(input, items, rows);
+    KnnReceiver queries(input, rows, rows.queries);
+    run_inner_query(input.queries, queries);
 }
 
 }  // namespace
@@ -558,14 +579,12 @@ void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, Ve
 void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     if (input.frequencies != nullptr)
         read_frequencies(input.frequencies, input.bm25(), *rows.terms, rows.frequencies);
-    run_query(input.items, input, rows, rows.items);
-    rows.terms->closed = true;
-    run_query(input.queries, input, rows, rows.queries);
+    read_both_sides(input, rows);
     if (rows.kind == RowKind::vectors || rows.kind == RowKind::bits) {
-        check_same_dimensions(rows.queries, rows.items);
+        check_same_dimensions(rows.query_rows(), rows.items);
     } else if (rows.kind != RowKind::strings) {
         rows.items.set_dimensions(rows.terms->vocabulary.size());
-        rows.queries.set_dimensions(rows.terms->vocabulary.size());
+        rows.query_rows().set_dimensions(rows.terms->vocabulary.size());
     }
     rows.terms.reset();
     if (rows.match.given) rows.matching_pairs = pairs_of(rows.match);
@@ -573,9 +592,9 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     if (input.exclude_self) {
         const Oid collation =
             common_collation(rows.query_collation, rows.item_collation, "ids", "id");
-        number_ids(rows.queries, rows.items, collation, rows.numbers);
+        number_ids(rows.query_rows(), rows.items, collation, rows.numbers);
         if (rows.items.added() != nullptr)
-            number_ids(rows.queries, *rows.items.added(), collation, rows.added_numbers);
+            number_ids(rows.query_rows(), *rows.items.added(), collation, rows.added_numbers);
     }
     if (input.exclude_self && input.exclude_key) rows.most_of_one_id = most_of_one_id(rows.numbers);
 }

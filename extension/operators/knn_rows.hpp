@@ -89,6 +89,10 @@ struct KnnRows {
 
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;
+    /// Whether the items are the queries, too, as both inner queries are one: `queries` and
+    /// `query_strings` are empty then.
+    bool one_side = false;
+    std::int64_t left_out_items = 0;  // rows of the items' inner query that were left out
     std::optional<TermNumbers> terms;            // while rows are read
     StringRows query_strings, item_strings;      // in place of vectors
     bool bytes = false;                          // these are bytea
@@ -103,6 +107,11 @@ struct KnnRows {
     double matching_pairs = 0;         // pairs of equal keys, where there are such keys
     std::uint32_t most_of_one_id = 0;  // items of one id, where both ids and keys exclude
 
+    VectorRows& query_rows() { return one_side ? items : queries; }
+    const VectorRows& query_rows() const { return one_side ? items : queries; }
+    const StringRows& strings_of_queries() const {
+        return one_side ? item_strings : query_strings;
+    }
     MatchKeys matches() const { return {match.queries.numbers(), match.items.numbers()}; }
     /// What the search leaves out: by keys, where there are such; else by ids.
     RowKeys excluded() const {
@@ -122,7 +131,8 @@ struct KnnRows {
 };
 
 /// Reads the rows of both inner queries, the items first: their terms are numbered, and of the
-/// queries' only those that an item has. Raises an error for what cannot be compared, or not by the
+/// queries' only those that an item has. Where both are the same text that gives the same rows each
+/// time, and there are no keys, it runs once. Raises an error for what cannot be compared, or not by the
 /// metric. The items' vectors have to be awaited before they are read here.
 void read_knn_rows(const KnnInput& input, KnnRows& rows);
 

@@ -22,7 +22,7 @@ constexpr std::size_t kMostOfNeighbor = 2 * kBytesOfNeighbor;
 /// Queries whose neighbors surely fit into the limit, at least one; all of them where only the
 /// search can tell.
 std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memory_limit) {
-    const std::size_t queries = rows.queries.size();
+    const std::size_t queries = rows.query_rows().size();
     const std::size_t neighbors = std::min(k, rows.items.size());
     // Keys can leave far fewer, which only the search can tell.
     if (k == KnnParameters::all_items || rows.match.given || neighbors == 0 ||
@@ -30,7 +30,7 @@ std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memo
         return queries;
     // The block's queries are copied for a device.
     const std::size_t each =
-        std::max<std::size_t>(kMostOfNeighbor * neighbors, rows.queries.bytes() / queries);
+        std::max<std::size_t>(kMostOfNeighbor * neighbors, rows.query_rows().bytes() / queries);
     return std::max<std::size_t>(1, memory_limit / each);
 }
 
@@ -45,7 +45,7 @@ std::size_t KnnComputation::k_of_search() const {
 }
 
 bool KnnComputation::next_block() {
-    const std::size_t queries = rows_.queries.size();
+    const std::size_t queries = rows_.query_rows().size();
     // Without queries there is still an empty answer to compute, once, for what it checks.
     if (end_ == queries && (queries > 0 || !answer.begins.empty())) return false;
     begin_ = end_;
@@ -54,12 +54,12 @@ bool KnnComputation::next_block() {
 }
 
 void KnnComputation::begin_block() {
-    const std::size_t queries = rows_.queries.size();
+    const std::size_t queries = rows_.query_rows().size();
     end_ = std::min(queries, begin_ + most_queries_);
     answer = {};
     block_.reset();
     if (begin_ == 0 && end_ == queries) return;
-    attempt_or_raise([&] { block_.emplace(rows_.queries.view(), begin_, end_); });
+    attempt_or_raise([&] { block_.emplace(rows_.query_rows().view(), begin_, end_); });
 }
 
 bool KnnComputation::block_was_too_large() {
@@ -75,7 +75,7 @@ bool KnnComputation::copes_with(ErrorCode failure) {
 }
 
 VectorFiles KnnComputation::query_files() const {
-    if (!block_) return rows_.queries.files();
+    if (!block_) return rows_.query_rows().files();
     return {block_->vectors(), -1, -1};
 }
 
@@ -128,7 +128,7 @@ Status KnnComputation::search_added(const VectorRows& added, Execution& executio
 
 /// About: of all pairs of equal keys, the block's share.
 double KnnComputation::pairs_of_block() const {
-    const std::size_t queries = rows_.queries.size();
+    const std::size_t queries = rows_.query_rows().size();
     return queries == 0 ? 0
                         : rows_.matching_pairs * static_cast<double>(end_ - begin_) /
                               static_cast<double>(queries);
@@ -142,8 +142,8 @@ double KnnComputation::searched_pairs() const {
 
 JobSize KnnComputation::size_at(double cpu_seconds) const {
     const std::uint64_t query_bytes =
-        block_ ? rows_.queries.bytes() / rows_.queries.size() * (end_ - begin_)
-               : rows_.queries.bytes();
+        block_ ? rows_.query_rows().bytes() / rows_.query_rows().size() * (end_ - begin_)
+               : rows_.query_rows().bytes();
     return {end_ - begin_ + rows_.items.size(), query_bytes + rows_.items.bytes(), cpu_seconds, 0,
             rows_.items.resident_bytes()};
 }
@@ -223,7 +223,7 @@ Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
 
 /// The block's queries. Their symbols stay where they are.
 Strings StringKnnComputation::block() const {
-    const Strings all = rows_.query_strings.view();
+    const Strings all = rows_.strings_of_queries().view();
     return {all.begins.subspan(first_query(), end_query() - first_query() + 1), all.symbols};
 }
 
@@ -236,8 +236,8 @@ JobSize StringKnnComputation::size() const {
     JobSize size{queries + items, symbols * sizeof(std::uint32_t)};
     size.cpu_seconds =
         nearest_strings_cpu_seconds(parameters_.metric, pairs, symbols, cpu_threads());
-    size.device_seconds = nearest_strings_device_seconds(
-        parameters_.metric, pairs, symbols, rows_.match.given, cpu_threads());
+    size.device_seconds = nearest_strings_device_seconds(parameters_.metric, pairs, symbols,
+                                                         rows_.match.given, cpu_threads());
     return size;
 }
 
@@ -268,8 +268,8 @@ JobSize BitKnnComputation::size() const {
 }
 
 Status BitKnnComputation::compute(Execution& execution) {
-    return keep(nearest_bits(parameters_, queries(), rows_.items.view(), matches(), keys(),
-                             execution));
+    return keep(
+        nearest_bits(parameters_, queries(), rows_.items.view(), matches(), keys(), execution));
 }
 
 Status BitKnnComputation::submit(DaemonConnection& connection, Stop stop) {

@@ -33,7 +33,7 @@ public:
     /// not fit into the limit, and is to be computed again.
     bool block_was_too_large();
     /// Whether no block comes after this one.
-    bool is_last_block() const { return end_ == rows_.queries.size(); }
+    bool is_last_block() const { return end_ == rows_.query_rows().size(); }
     /// The first query of the block, and the one after its last.
     std::size_t first_query() const { return begin_; }
     std::size_t end_query() const { return end_; }
@@ -42,7 +42,7 @@ public:
     bool copes_with(ErrorCode failure) override;
     void prepare_for_device() override {
         // A part of the queries is copied, and lies where sharing would move them from.
-        if (!block_) rows_.queries.share();
+        if (!block_) rows_.query_rows().share();
         rows_.items.share();
     }
     Status take(const DaemonEvent& event, Stop stop) override {
@@ -58,7 +58,7 @@ protected:
     /// Pairs that the block's search looks at.
     double searched_pairs() const;
 
-    Vectors queries() const { return block_ ? block_->vectors() : rows_.queries.view(); }
+    Vectors queries() const { return block_ ? block_->vectors() : rows_.query_rows().view(); }
     VectorFiles query_files() const;
     RowKeys keys() const;
     MatchKeys matches() const;

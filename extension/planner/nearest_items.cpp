@@ -177,7 +177,7 @@ void NearestItems::take(const ExecutedRow& row, const NearestPlan& plan) {
         by_place() ? number_of_place(place) : static_cast<std::int64_t>(vectors.size());
     vectors.collect(Int64GetDatum(number), {row.values + plan.columns, 1}, traits(plan),
                     row.origin);
-    show_rows(vectors.size(), vectors.bytes() + rows_.size());
+    show_rows_so_far(vectors.size(), [this] { return vectors.bytes() + rows_.size(); });
 }
 
 /// Finds out whether the bound holds.
@@ -283,6 +283,7 @@ void NearestItems::run(const NearestPlan& plan, ItemStatement& statement) {
         rows.open_bundles(columns, bundled_value(plan));
     statement.run(rows.destination());
     rows.end();
+    show_rows(vectors.size(), vectors.bytes() + rows_.size());
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();
     if (keyed_) keys.end_items();

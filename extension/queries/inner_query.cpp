@@ -6,6 +6,7 @@ extern "C" {
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "portability/instr_time.h"
 #include "tcop/cmdtag.h"
 #include "utils/builtins.h"
@@ -248,10 +249,19 @@ void do_for_statement(const char* sql, const Work& work) {
     error_context_stack = context.previous;
 }
 
+bool has_sample(Node* node, void* context) {
+    if (node == nullptr) return false;
+    if (IsA(node, TableSampleClause)) return true;
+    return IsA(node, Query) ? walk_query(reinterpret_cast<Query*>(node), has_sample, context)
+                            : walk_expression(node, has_sample, context);
+}
+
 /// Of a statement that reads.
 InnerQueryTraits traits_of(SPIPlanPtr plan) {
     auto* query = static_cast<Query*>(linitial(prepared_statement(plan)->query_list));
-    return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE};
+    auto* const node = reinterpret_cast<Node*>(query);
+    return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE,
+            !contain_volatile_functions(node) && !has_sample(node, nullptr)};
 }
 
 // ---- Rows of an earlier scan ----

@@ -50,6 +50,9 @@ struct InnerQueryTraits {
     /// Whether it calls nothing that may change tables while it runs: no function that is unsafe in
     /// parallel workers.
     bool parallel_safe = false;
+    /// Whether it gives the same rows again under the same snapshot, as far as can be known: it
+    /// calls nothing volatile and draws no sample.
+    bool repeatable = false;
 };
 
 /// Takes in the rows of an inner query. Functions may raise errors.

@@ -180,6 +180,14 @@ void show_step(const Step& step) {
     if (!same_phase || seconds_now() - shown_at >= kSecondsBetweenShows) show();
 }
 
+bool rows_are_due(std::uint64_t rows) {
+    if (depth == 0) return false;
+    innermost().done = innermost().rows = rows;
+    if (rows_until_look == 0) return true;
+    --rows_until_look;
+    return false;
+}
+
 void show_rows(std::uint64_t rows, std::uint64_t bytes) {
     if (depth == 0) return;
     innermost().done = innermost().rows = rows;

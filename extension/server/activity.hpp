@@ -32,4 +32,13 @@ void show_step(const Step& step);
 /// Shows how many rows of the inner query were read.
 void show_rows(std::uint64_t rows, std::uint64_t bytes);
 
+/// Whether show_rows() has something to do after so many rows.
+bool rows_are_due(std::uint64_t rows);
+/// As show_rows(), where to add up the bytes takes as long as a row: bytes() is called now and
+/// then. To be followed by show_rows() after the last row.
+template <class Bytes>
+void show_rows_so_far(std::uint64_t rows, const Bytes& bytes) {
+    if (rows_are_due(rows)) show_rows(rows, bytes());
+}
+
 }  // namespace gputext

@@ -26,6 +26,7 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/server/parallel_work.hpp"
+#include "extension/values/row_threads.hpp"
 #include "extension/values/shared_array.hpp"
 #include "extension/values/shared_rows.hpp"
 
@@ -44,6 +45,9 @@ constexpr std::uint64_t kPart = 4;
 /// Pages that a process takes at a time.
 constexpr std::uint64_t kStretch = 32;
 
+/// Rows, or slots, that a thread works on at a time.
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 16;
+
 constexpr std::uint32_t kNone = UINT32_MAX;
 /// In the number of a value's chunks: one of them is not as it should be.
 constexpr std::uint16_t kNeverComplete = 0x8000;
@@ -51,25 +55,40 @@ constexpr std::uint16_t kNeverComplete = 0x8000;
 // The elements of a chunk are checked where it was copied to.
 static_assert(TOAST_MAX_CHUNK_SIZE % sizeof(std::uint32_t) == 0);
 
-/// A row of which the value is wanted.
-struct Slot {
+/// A row of which the value is wanted. Threads put slots in their places as a whole.
+struct alignas(std::uint64_t) Slot {
     Oid number;  // of the value
     std::uint32_t row;
 
     bool free() const { return row == kNone; }
 };
 
-/// The slot of the value in a hash table, whose size is a power of two, or the one where it is to
-/// be. Neighbors among the numbers, as values have that were stored one after the other, are
+/// Where the slot of the value in a hash table, whose size is a power of two, begins to be looked
+/// for. Neighbors among the numbers, as values have that were stored one after the other, are
 /// neighbors in the table.
-template <class S>
-S& slot_of(std::span<S> slots, Oid number) {
+std::size_t first_slot(Oid number) {
     constexpr Oid line = 64 / sizeof(Slot);  // of the processor's cache
+    return (number / line * std::size_t{0x9e3779b97f4a7c15} >> 32) * line + number % line;
+}
+
+/// The row of which the value is wanted, or kNone.
+std::uint32_t row_of(std::span<const Slot> slots, Oid number) {
     const std::size_t mask = slots.size() - 1;
-    std::size_t slot =
-        (number / line * std::size_t{0x9e3779b97f4a7c15} >> 32) * line + number % line;
+    std::size_t slot = first_slot(number);
     while (!slots[slot & mask].free() && slots[slot & mask].number != number) ++slot;
-    return slots[slot & mask];
+    return slots[slot & mask].row;
+}
+
+/// False where another row has the value. For all threads.
+bool put(std::span<Slot> slots, const Slot& wanted) {
+    const std::size_t mask = slots.size() - 1;
+    for (std::size_t slot = first_slot(wanted.number);; ++slot) {
+        const std::atomic_ref place(slots[slot & mask]);
+        Slot there = place.load(std::memory_order_relaxed);
+        if (there.free() && place.compare_exchange_strong(there, wanted, std::memory_order_relaxed))
+            return true;
+        if (there.number == wanted.number) return false;
+    }
 }
 
 /// A TOAST table of which the pages are read.
@@ -253,7 +272,7 @@ void PageReader::take_chunk(HeapTuple chunk) {
     bool null = false;
     const Oid number = DatumGetObjectId(fastgetattr(chunk, 1, columns, &null));
     if (number != last_number_) {
-        last_row_ = slot_of(slots_, number).row;
+        last_row_ = row_of(slots_, number);
         last_number_ = number;
     }
     if (last_row_ == kNone) return;
@@ -309,6 +328,16 @@ void fill_in_process(void* shared, unsigned process) {
     MemoryContextDelete(context);
 }
 
+/// Calls work(begin, end) for parts of so many elements, on threads.
+template <class Work>
+Status in_parts(std::size_t count, Execution& execution, const Work& work) {
+    return execution.parallel_for(
+        (count + kRowsAtOnce - 1) / kRowsAtOnce, [&](std::size_t part, unsigned) {
+            work(part * kRowsAtOnce, std::min(count, (part + 1) * kRowsAtOnce));
+            return Status();
+        });
+}
+
 /// What the session prepares.
 class Preparation {
 public:
@@ -336,20 +365,22 @@ private:
                static_cast<std::uint64_t>(value.pointer.size) == fill_.value_bytes() + VARHDRSZ &&
                (value.pointer.stored_size & VARLENA_EXTSIZE_MASK) == fill_.value_bytes();
     }
-    Table* table_of(const StoredValue& value) {
-        if (last_ == nullptr || last_->table != value.relation)
-            last_ = std::find_if(fill_.tables, fill_.tables + tables_,
-                                 [&](const Table& table) { return table.table == value.relation; });
-        return last_ == fill_.tables + tables_ ? last_ = nullptr : last_;
+    /// `last` is the table of the value before, or null.
+    Table* table_of(const StoredValue& value, Table* last) const {
+        if (last != nullptr && last->table == value.relation) return last;
+        Table* const end = fill_.tables + tables_;
+        Table* const found = std::find_if(
+            fill_.tables, end, [&](const Table& table) { return table.table == value.relation; });
+        return found == end ? nullptr : found;
     }
     void count_values();
+    std::uint64_t put_values(std::size_t begin, std::size_t end) const;
 
     const StoredValues& values_;
     ChosenRows rows_;
     PageFill& fill_;
     std::size_t count_;
     unsigned tables_ = 0;
-    Table* last_ = nullptr;
     Relation relations_[kMostTables] = {};
     std::uint64_t wanted_ = 0;  // values
     std::unique_ptr<Slot[]> slots_;
@@ -357,10 +388,11 @@ private:
 };
 
 void Preparation::count_values() {
+    Table* table = nullptr;
     for (std::size_t i = 0; i < count_; ++i) {
         const StoredValue& value = stored(i);
         if (!is_plain(value)) continue;
-        Table* table = table_of(value);
+        table = table_of(value, table);
         if (table == nullptr) {
             if (tables_ == kMostTables) continue;
             table = &fill_.tables[tables_++];
@@ -374,7 +406,6 @@ bool Preparation::open_tables() {
     count_values();
     const unsigned found = tables_;
     tables_ = 0;
-    last_ = nullptr;
     for (unsigned i = 0; i < found; ++i) {
         Table table = fill_.tables[i];
         const Relation relation = table_open(table.table, AccessShareLock);
@@ -403,20 +434,33 @@ void Preparation::close() {
     slots_.reset();
 }
 
-bool Preparation::fill_slots() {
-    slots_ = unwritten_pages<Slot>(slot_count_);
-    std::fill_n(slots_.get(), slot_count_, Slot{InvalidOid, kNone});
-    std::uint64_t filled = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
+/// Returns how many values of these rows no other row has.
+std::uint64_t Preparation::put_values(std::size_t begin, std::size_t end) const {
+    std::uint64_t put_so_far = 0;
+    Table* table = nullptr;
+    for (std::size_t i = begin; i < end; ++i) {
         const StoredValue& value = stored(i);
-        const Table* const table = is_plain(value) ? table_of(value) : nullptr;
-        if (table == nullptr) continue;
-        Slot& slot =
-            slot_of(std::span(slots_.get() + table->first_slot, table->slots), value.pointer.id);
-        if (!slot.free()) continue;
-        slot = {value.pointer.id, static_cast<std::uint32_t>(i)};
-        ++filled;
+        if (!is_plain(value)) continue;
+        table = table_of(value, table);
+        if (table != nullptr)
+            put_so_far += put({slots_.get() + table->first_slot, table->slots},
+                              {value.pointer.id, static_cast<std::uint32_t>(i)});
     }
+    return put_so_far;
+}
+
+bool Preparation::fill_slots() {
+    attempt_or_raise([&] { slots_ = unwritten_pages<Slot>(slot_count_); });
+    std::atomic<std::uint64_t> filled = 0;
+    run_on_rows(count_, [&](Execution& execution) {
+        execution.begin_phase("preparing pages", (slot_count_ + count_) / kRowsAtOnce);
+        GPUTEXT_TRY(in_parts(slot_count_, execution, [&](std::size_t begin, std::size_t end) {
+            std::fill_n(slots_.get() + begin, end - begin, Slot{InvalidOid, kNone});
+        }));
+        return in_parts(count_, execution, [&](std::size_t begin, std::size_t end) {
+            filled += put_values(begin, end);
+        });
+    });
     return filled >= wanted_ - wanted_ / 8;
 }
 
@@ -461,8 +505,7 @@ bool read_toast_pages(const StoredValues& values, ChosenRows rows, const VectorT
     fill.row_bytes = row_bytes;
     Preparation& preparation = *make_owned<Preparation>(CurrentMemoryContext, values, rows, fill);
     if (!preparation.open_tables()) return false;
-    bool worth_it = false;
-    attempt_or_raise([&] { worth_it = preparation.fill_slots(); });
+    const bool worth_it = preparation.fill_slots();
     if (worth_it) {
         fill.target = elements.files();
         read_pages(fill, size, preparation.slots(), workers, elements.memory_limit());

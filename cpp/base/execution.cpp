@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cpp/base/exception_status.hpp"
-#include "cpp/base/helper_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -59,6 +58,19 @@ Status Execution::checkpoint(std::uint64_t steps) {
     return stop_requested() ? Status::cancelled() : Status();
 }
 
+/// A body may use the execution itself.
+template <class Work>
+void Execution::work_on_threads(std::size_t others, const Work& work) {
+    if (crew_works_.exchange(true, std::memory_order_acquire)) {
+        HelperThreads helpers;
+        helpers.start(others, work);
+        work(0);
+        return;
+    }
+    crew_.run(others, std::cref(work));
+    crew_works_.store(false, std::memory_order_release);
+}
+
 Status Execution::parallel_for(std::size_t count, const Body& body) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};
@@ -80,11 +92,11 @@ Status Execution::parallel_for(std::size_t count, const Body& body) {
         }
     };
 
-    HelperThreads helpers;
     const std::size_t wanted = std::min<std::size_t>(threads_, count);
-    if (wanted > 1) helpers.start(wanted - 1, work);
-    work(0);
-    helpers.join();
+    if (wanted < 2)
+        work(0);
+    else
+        work_on_threads(wanted - 1, work);
 
     if (failed.load()) return first_error;
     if (stop_requested()) return Status::cancelled();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cpp/base/helper_threads.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 
@@ -64,7 +65,8 @@ public:
     /// up to threads() threads; `worker` is below threads() and names the caller's thread, so that
     /// a body can keep scratch memory by worker. Each call counts as a step done. Ends early with
     /// cancelled after a stop request, or with the first error that a body returned or threw;
-    /// a body should take milliseconds, and look at stop() itself where it may take longer.
+    /// a body should take milliseconds, and look at stop() itself where it may take longer. The
+    /// threads stay for the next call, until the execution is destroyed.
     using Body = std::function<Status(std::size_t index, unsigned worker)>;
     Status parallel_for(std::size_t count, const Body& body);
 
@@ -72,6 +74,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void end_phase(Clock::time_point now);
+    template <class Work>
+    void work_on_threads(std::size_t others, const Work& work);
 
     unsigned threads_;
     const Execution* whole_ = nullptr;
@@ -85,6 +89,9 @@ private:
     mutable std::mutex times_mutex_;
     Clock::time_point phase_begin_;
     std::vector<PhaseTime> times_;  // of the phases that ended
+
+    std::atomic<bool> crew_works_{false};
+    Crew crew_;
 };
 
 }  // namespace gputext

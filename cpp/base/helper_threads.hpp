@@ -27,15 +27,17 @@ public:
     HelperThreads(const HelperThreads&) = delete;
     HelperThreads& operator=(const HelperThreads&) = delete;
 
-    /// Starts up to `most` threads that call work(1), work(2) and so on, each once. They are fewer
-    /// where the system gives no more threads or no more memory. `work` has to live until join(),
-    /// and must not throw.
+    /// Starts up to `most` threads that call work(1), work(2) and so on, each once; where there are
+    /// threads already, the numbers go on. They are fewer where the system gives no more threads or
+    /// no more memory. `work` has to live until join(), and must not throw.
     template <class Work>
     void start(std::size_t most, const Work& work) noexcept {
         try {
             threads_.reserve(threads_.size() + most);
-            for (unsigned number = 1; number <= most; ++number)
+            for (std::size_t i = 0; i < most; ++i) {
+                const auto number = static_cast<unsigned>(threads_.size() + 1);
                 threads_.push_back(start_thread_without_signals([&work, number] { work(number); }));
+            }
         } catch (const std::system_error&) {
         } catch (const std::bad_alloc&) {
         }
@@ -50,6 +52,41 @@ public:
 
 private:
     std::vector<std::thread> threads_;
+};
+
+// ---- Threads that stay between calls ----
+
+/// Threads that help again and again: to start a thread, and to give its stack back, takes longer
+/// than much of the work. They wait without using a processor. One caller at a time.
+class Crew {
+public:
+    Crew() = default;
+    ~Crew();
+    Crew(const Crew&) = delete;
+    Crew& operator=(const Crew&) = delete;
+
+    /// Calls work(0) on the caller's thread and work(1) to work(most) on others, and waits for all.
+    /// They are fewer where the system gives no more threads or no more memory. It must not throw.
+    using Work = std::function<void(unsigned thread)>;
+    void run(std::size_t most, const Work& work) noexcept;
+
+private:
+    struct Wait {
+        Crew& crew;
+
+        void operator()(unsigned thread) const { crew.wait(thread); }
+    };
+    void wait(unsigned thread);
+
+    std::mutex mutex_;
+    std::condition_variable begins_, ends_;
+    const Work* work_ = nullptr;
+    std::size_t calls_ = 0;    // of run()
+    std::size_t wanted_ = 0;   // threads that have a part in the call
+    std::size_t working_ = 0;  // of these
+    bool over_ = false;
+    const Wait wait_{*this};
+    HelperThreads threads_;  // last: they use what is above
 };
 
 // ---- A fixed number of threads that wait for one another ----

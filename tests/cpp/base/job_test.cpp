@@ -54,6 +54,73 @@ TEST(Job, StopsSoonAfterItIsDestroyed) {
     EXPECT_TRUE(stopped);
 }
 
+/// The threads that work on so many steps, each of which takes a while.
+std::set<std::thread::id> threads_of(Execution& execution, std::size_t steps) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    const Status status = execution.parallel_for(steps, [&](std::size_t, unsigned) {
+        {
+            const std::lock_guard lock(mutex);
+            threads.insert(std::this_thread::get_id());
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Status();
+    });
+    EXPECT_TRUE(status.ok());
+    return threads;
+}
+
+TEST(Execution, KeepsItsThreads) {
+    Execution execution(4);
+    std::set<std::thread::id> all;
+    for (const std::size_t steps : {2, 40, 40, 1, 3, 0, 40})
+        all.merge(threads_of(execution, steps));
+    EXPECT_LE(all.size(), 4u);
+    EXPECT_GE(all.size(), 2u);
+    EXPECT_TRUE(all.contains(std::this_thread::get_id()));
+}
+
+TEST(Execution, NumbersTheThreadsOfEachCall) {
+    Execution execution(3);
+    for (int round = 0; round < 1000; ++round) {
+        std::atomic<unsigned> working[3] = {};
+        std::atomic<std::size_t> steps{0};
+        const Status status = execution.parallel_for(7, [&](std::size_t, unsigned worker) {
+            EXPECT_EQ(working[worker].fetch_add(1), 0u);
+            ++steps;
+            working[worker].fetch_sub(1);
+            return Status();
+        });
+        ASSERT_TRUE(status.ok());
+        ASSERT_EQ(steps, 7u);
+    }
+}
+
+TEST(Execution, LetsABodyUseIt) {
+    Execution execution(3);
+    std::atomic<std::size_t> steps{0};
+    const Status status = execution.parallel_for(5, [&](std::size_t, unsigned) {
+        return execution.parallel_for(4, [&](std::size_t, unsigned) {
+            ++steps;
+            return Status();
+        });
+    });
+    EXPECT_TRUE(status.ok());
+    EXPECT_EQ(steps, 20u);
+}
+
+TEST(Execution, GoesOnAfterAnError) {
+    Execution execution(4);
+    for (int round = 0; round < 100; ++round) {
+        const Status failed = execution.parallel_for(20, [](std::size_t i, unsigned) -> Status {
+            if (i == 3) throw std::bad_alloc();
+            return {};
+        });
+        EXPECT_EQ(failed.code(), ErrorCode::out_of_memory);
+        EXPECT_GE(threads_of(execution, 2).size(), 1u);
+    }
+}
+
 TEST(Execution, AddsUpTheTimesOfPhases) {
     Execution execution(1);
     EXPECT_TRUE(execution.phase_times().empty());

@@ -10,7 +10,7 @@ namespace gputext {
 namespace {
 
 /// Rows whose keys a thread looks at between two looks for a stop request.
-constexpr std::size_t kBlock = std::size_t{1} << 18;
+constexpr std::size_t kBlock = std::size_t{1} << 17;
 /// Rows that a bucket of keys has on average: they stay in a core's second cache.
 constexpr std::size_t kRowsOfBucket = std::size_t{1} << 15;
 /// More buckets than a processor's TLB has entries for would be written to at once.

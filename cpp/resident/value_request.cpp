@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
@@ -61,7 +62,7 @@ Result<ValueRequest> read_request(const FindValues& message, int pointers, Stop 
     const auto sum = sum_of_sizes(message.kind, request.pointers, stop);
     if (!sum.ok()) return sum.status();
     request.bytes = *sum;
-    if (!stoppable_assign(request.places, message.values, ValuePlace(), stop))
+    if (!assign_pages(request.places, message.values, ValuePlace(), stop))
         return Status::cancelled();
     request.missing = message.values;
     request.missing_bytes = request.bytes;

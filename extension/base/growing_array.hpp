@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cpp/base/large_pages.hpp"
 #include "extension/base/failure.hpp"
 
 namespace gputext {
@@ -45,6 +46,7 @@ public:
         if (grown == nullptr) throw std::bad_alloc();
         data_ = static_cast<T*>(grown);
         capacity_ = capacity;
+        if (capacity * sizeof(T) >= kLarge) prefer_large_pages(data_ + size_, capacity - size_);
     }
     void set(std::size_t i, const T& value) { data_[i] = value; }
     /// Requires room.
@@ -53,6 +55,12 @@ public:
     void resize(std::size_t size) {
         reserve(size);
         if (size > size_) std::fill(data_ + size_, data_ + size, T());
+        size_ = size;
+    }
+    /// In place of all elements, so many of any value.
+    void allot(std::size_t size) {
+        clear();
+        reserve(size);
         size_ = size;
     }
     void clear() { GrowingArray().swap(*this); }
@@ -64,6 +72,8 @@ public:
 
 private:
     static constexpr std::size_t kFewest = 64;
+    /// Bytes from which on an array has large pages: half of one may stay unused.
+    static constexpr std::size_t kLarge = std::size_t{1} << 22;
 
     T* data_ = nullptr;
     std::size_t size_ = 0;

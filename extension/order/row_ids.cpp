@@ -9,6 +9,7 @@ extern "C" {
 #include <cstring>
 #include <utility>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_threads.hpp"
@@ -42,12 +43,14 @@ void RowIds::reorder(const std::vector<std::uint32_t>& order) {
     if (order.empty()) return;
     run_on_rows(order.size(), [&](Execution& execution) -> Status {
         if (type_.by_value) {
-            std::vector<Datum> ordered(order.size());
+            std::vector<Datum> ordered;
+            resize_pages(ordered, order.size());
             GPUTEXT_TRY(gather(
                 order, ordered.data(), [this](std::uint32_t row) { return at(row); }, execution));
             ordered_.swap(ordered);
         } else {
-            std::vector<std::uint64_t> ordered(order.size());
+            std::vector<std::uint64_t> ordered;
+            resize_pages(ordered, order.size());
             GPUTEXT_TRY(gather(
                 order, ordered.data(), [this](std::uint32_t row) { return begin_of(row); },
                 execution));

@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/row_buckets.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
@@ -56,7 +57,8 @@ Status look_at(const RowIds& ids, Numbers& numbers, Stop stop) {
 /// Numbers within a range of 32 bits, as those of most tables are.
 Status order_near_numbers(const RowIds& ids, std::int64_t least, std::vector<std::uint32_t>& order,
                           Execution& execution) {
-    std::vector<std::uint32_t> keys(ids.size());
+    std::vector<std::uint32_t> keys;
+    resize_pages(keys, ids.size());
     const std::size_t parts = (ids.size() + kPart - 1) / kPart;
     execution.begin_phase("sorting rows", parts);
     GPUTEXT_TRY(execution.parallel_for(parts, [&](std::size_t part, unsigned) {

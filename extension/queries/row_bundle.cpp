@@ -22,6 +22,7 @@ constexpr std::size_t kBytesOfSize = 8;
 /// A shorter bytea would lose the alignment of its rows, since a tuple has a header of another kind
 /// for it.
 constexpr std::size_t kLeast = 256;
+constexpr std::size_t kCacheLine = 64;  // bytes
 
 /// Bytes of a column that is no value.
 std::size_t size_of(Datum value, int16 length) {
@@ -130,6 +131,9 @@ void BundleReader::open(Datum bundle) {
         std::memcpy(copy, begin, VARSIZE(begin));
         begin = copy;
     }
+    // Another process has written it, so that it lies in the cache of another core.
+    for (std::size_t byte = 0; byte < VARSIZE(begin); byte += kCacheLine)
+        __builtin_prefetch(begin + byte);
     std::memcpy(&left_, VARDATA(begin), sizeof left_);
     at_ = begin + MAXALIGN(VARHDRSZ);
 }

@@ -213,8 +213,8 @@ void RowsByPage::set(const Places& places, BlockNumber pages, std::uint64_t hori
     if (count >= kLeftOut) return;
     attempt_or_raise([&] {
         begins_.resize(std::size_t{pages} + 2);
-        numbers_.resize(count);
-        lines_.resize(count);
+        numbers_.allot(count);
+        lines_.allot(count);
     });
     // The rows of page p are counted at p + 2, so that their places can be counted up at p + 1.
     std::uint32_t* const begins = begins_.data();

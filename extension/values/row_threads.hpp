@@ -34,7 +34,7 @@ template <class Value>
 Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
                     Execution& execution) {
     GrowingArray<Value> ordered;
-    ordered.resize(order.size());
+    ordered.allot(order.size());
     GPUTEXT_TRY(gather(
         order, ordered.data(), [&](std::uint32_t row) { return values[row]; }, execution));
     values.swap(ordered);

@@ -77,6 +77,26 @@ DELETE FROM places WHERE id = 20000;
 VACUUM places;
 SELECT same('SELECT id, place FROM places', NULL::bigint);
 
+-- Rows that are both queries and items, as gpu_knn has one text for both: after changes, too.
+CREATE TABLE neighbors (id bigint, place real[]);
+ALTER TABLE neighbors ALTER place SET STORAGE EXTERNAL;
+INSERT INTO neighbors SELECT id, place FROM places WHERE id <= 5300;
+VACUUM neighbors;
+CREATE FUNCTION same_neighbors() RETURNS text LANGUAGE plpgsql AS
+$$ DECLARE addition text; digest text; digests text[];
+   BEGIN
+       FOREACH addition IN ARRAY ARRAY['', '', ' ORDER BY id'] LOOP  -- which is scanned
+           EXECUTE format('SELECT count(*) || '' rows '' || md5(string_agg(n::text, chr(10))) FROM gpu_knn(%1$L, %1$L, 2, ''euclidean'') AS n', 'SELECT id, place FROM neighbors' || addition) INTO digest;
+           digests := digests || digest;
+       END LOOP;
+       RETURN CASE WHEN (SELECT count(DISTINCT d) FROM unnest(digests) AS d) = 1 THEN split_part(digest, ' ', 1) || ' rows' ELSE array_to_string(digests, chr(10)) END;
+   END $$;
+SELECT same_neighbors();
+DELETE FROM neighbors WHERE id IN (2, 4000);
+SELECT same_neighbors();
+INSERT INTO neighbors SELECT i, array_fill((i % 97)::real, ARRAY[600]) FROM generate_series(9100, 9102) AS i;
+SELECT same_neighbors();
+
 -- Values of a temporary table lie in memory of the session's own, where workers do not read.
 CREATE TEMPORARY TABLE own_places (id bigint, place real[]);
 ALTER TABLE own_places ALTER place SET STORAGE EXTERNAL;

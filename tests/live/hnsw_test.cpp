@@ -496,7 +496,7 @@ TEST_P(HnswBuild, IsOnAStandbyAndThereAfterItsPromotion) {
     expect_goes_on(writer);
     ASSERT_TRUE(caught_up());
     EXPECT_EQ(facts(reader), facts(writer));
-    ASSERT_EQ(reader.value("SELECT pg_promote()"), "t");
+    ASSERT_TRUE(promote(reader));
     reader.rows("INSERT INTO items SELECT 30000 + id, v FROM pool WHERE id <= 100");
     reader.rows("REINDEX INDEX items_index");
     EXPECT_EQ(reader.value("SELECT \"rows\" - (SELECT count(*) FROM items) FROM "

@@ -146,6 +146,13 @@ inline bool eventually(const std::function<bool()>& condition, Clock::duration m
     return true;
 }
 
+/// Promotes the session's standby. A statement that waits for it would have a snapshot, for which
+/// what is still to be replayed may wait in turn, until the statement is cancelled.
+inline bool promote(Session& session) {
+    session.rows("SELECT pg_promote(false)");
+    return eventually([&] { return session.value("SELECT pg_is_in_recovery()") == "f"; }, 60s);
+}
+
 /// Whether a session runs a statement. A cancel that comes before finds nothing to cancel.
 inline bool is_active(Session& other, int pid) {
     return other.value("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid = " +

@@ -109,7 +109,7 @@ TEST_F(Standby, KeepsItsGputextdWhenItIsPromoted) {
     expect_job_on_standby();
     const pid_t daemon = standby().daemon();
     Session session(standby().connection());
-    EXPECT_EQ(session.value("SELECT pg_promote()"), "t");
+    EXPECT_TRUE(promote(session));
     EXPECT_EQ(session.value("SELECT pg_is_in_recovery()"), "f");
     expect_job_on_standby();
     EXPECT_EQ(standby().daemon(), daemon);

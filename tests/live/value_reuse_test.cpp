@@ -381,7 +381,7 @@ TEST_F(ValueReuse, IsSeenOnAStandbyThatIsPromoted) {
         expect_seen_through(kept, replayed);
         EXPECT_FALSE(takes(other, find(reader, 2)));
         const Found kept_two = find(reader, 2);
-        ASSERT_EQ(reader.value("SELECT pg_promote()"), "t");
+        ASSERT_TRUE(promote(reader));
         EXPECT_TRUE(takes(replayed, find(reader)));
         EXPECT_TRUE(takes(kept_two, find(reader, 2)));
         give_number_to(reader, 'd');

@@ -200,6 +200,10 @@ SELECT count(*) FROM gpu_knn('SELECT * FROM points_of(''runs twice'') ', 'SELECT
 SELECT count(*) FROM gpu_knn('SELECT * FROM volatile_points_of(''runs twice'')', 'SELECT * FROM volatile_points_of(''runs twice'')', 2);
 SELECT count(*) FROM gpu_knn('SELECT p.* FROM points_of(''runs twice'') AS p, ids_of_points AS t TABLESAMPLE BERNOULLI (100) WHERE t.id = p.id',
                              'SELECT p.* FROM points_of(''runs twice'') AS p, ids_of_points AS t TABLESAMPLE BERNOULLI (100) WHERE t.id = p.id', 2);
+CREATE AGGREGATE last_place(integer[]) (SFUNC = array_larger, STYPE = integer[]);
+SELECT count(*) FROM gpu_knn('SELECT id, last_place(place) FROM points_of(''runs twice'') GROUP BY id', 'SELECT id, last_place(place) FROM points_of(''runs twice'') GROUP BY id', 2);
+SELECT count(*) FROM gpu_knn('SELECT id, max(place) FROM points_of(''runs once'') GROUP BY id', 'SELECT id, max(place) FROM points_of(''runs once'') GROUP BY id', 2);
+DROP AGGREGATE last_place(integer[]);
 SELECT count(*) FROM gpu_knn('SELECT id, place, 1 FROM points_of(''runs twice, with keys'')', 'SELECT id, place, 1 FROM points_of(''runs twice, with keys'')', 2);
 SELECT * FROM gpu_knn('SELECT 1, NULL::real[]', 'SELECT 1, NULL::real[]', 1);
 -- The answer is that of two runs: of vectors, bit strings, texts, weights, names, ids of other types and equal ids.

@@ -46,7 +46,6 @@ public:
         if (grown == nullptr) throw std::bad_alloc();
         data_ = static_cast<T*>(grown);
         capacity_ = capacity;
-        if (capacity * sizeof(T) >= kLarge) prefer_large_pages(data_ + size_, capacity - size_);
     }
     void set(std::size_t i, const T& value) { data_[i] = value; }
     /// Requires room.
@@ -61,6 +60,8 @@ public:
     void allot(std::size_t size) {
         clear();
         reserve(size);
+        // Of an array that grows they would keep the C library from moving its pages.
+        prefer_large_pages(data_, size);
         size_ = size;
     }
     void clear() { GrowingArray().swap(*this); }
@@ -72,8 +73,6 @@ public:
 
 private:
     static constexpr std::size_t kFewest = 64;
-    /// Bytes from which on an array has large pages: half of one may stay unused.
-    static constexpr std::size_t kLarge = std::size_t{1} << 22;
 
     T* data_ = nullptr;
     std::size_t size_ = 0;

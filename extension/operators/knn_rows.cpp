@@ -560,7 +560,7 @@ void take_items_as_queries(const KnnInput& input, KnnReceiver& receiver, KnnRows
     rows.one_side = true;
     rows.query_collation = rows.item_collation;
     // The session looks at queries.
-    if (rows.kind == RowKind::vectors) rows.items.await_vectors();
+    rows.items.await_vectors();
     if (rows.left_out_items > 0) receiver.report_nulls(rows.left_out_items, input.queries.among);
 }
 

@@ -249,11 +249,18 @@ void do_for_statement(const char* sql, const Work& work) {
     error_context_stack = context.previous;
 }
 
-bool has_sample(Node* node, void* context) {
+/// Aggregates that are not PostgreSQL's own: nothing says whether what they call is volatile.
+bool has_sample_or_aggregate(Node* node, void* context) {
     if (node == nullptr) return false;
     if (IsA(node, TableSampleClause)) return true;
-    return IsA(node, Query) ? walk_query(reinterpret_cast<Query*>(node), has_sample, context)
-                            : walk_expression(node, has_sample, context);
+    if (IsA(node, Aggref) && reinterpret_cast<Aggref*>(node)->aggfnoid >= FirstNormalObjectId)
+        return true;
+    if (IsA(node, WindowFunc) &&
+        reinterpret_cast<WindowFunc*>(node)->winfnoid >= FirstNormalObjectId)
+        return true;
+    return IsA(node, Query)
+               ? walk_query(reinterpret_cast<Query*>(node), has_sample_or_aggregate, context)
+               : walk_expression(node, has_sample_or_aggregate, context);
 }
 
 /// Of a statement that reads.
@@ -261,7 +268,7 @@ InnerQueryTraits traits_of(SPIPlanPtr plan) {
     auto* query = static_cast<Query*>(linitial(prepared_statement(plan)->query_list));
     auto* const node = reinterpret_cast<Node*>(query);
     return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE,
-            !contain_volatile_functions(node) && !has_sample(node, nullptr)};
+            !contain_volatile_functions(node) && !has_sample_or_aggregate(node, nullptr)};
 }
 
 // ---- Rows of an earlier scan ----

@@ -51,7 +51,7 @@ struct InnerQueryTraits {
     /// parallel workers.
     bool parallel_safe = false;
     /// Whether it gives the same rows again under the same snapshot, as far as can be known: it
-    /// calls nothing volatile and draws no sample.
+    /// calls nothing volatile, no aggregate but PostgreSQL's own, and draws no sample.
     bool repeatable = false;
 };
 

@@ -328,14 +328,17 @@ void fill_in_process(void* shared, unsigned process) {
     MemoryContextDelete(context);
 }
 
+std::size_t parts_of(std::size_t count) {
+    return (count + kRowsAtOnce - 1) / kRowsAtOnce;
+}
+
 /// Calls work(begin, end) for parts of so many elements, on threads.
 template <class Work>
 Status in_parts(std::size_t count, Execution& execution, const Work& work) {
-    return execution.parallel_for(
-        (count + kRowsAtOnce - 1) / kRowsAtOnce, [&](std::size_t part, unsigned) {
-            work(part * kRowsAtOnce, std::min(count, (part + 1) * kRowsAtOnce));
-            return Status();
-        });
+    return execution.parallel_for(parts_of(count), [&](std::size_t part, unsigned) {
+        work(part * kRowsAtOnce, std::min(count, (part + 1) * kRowsAtOnce));
+        return Status();
+    });
 }
 
 /// What the session prepares.
@@ -453,7 +456,7 @@ bool Preparation::fill_slots() {
     attempt_or_raise([&] { slots_ = unwritten_pages<Slot>(slot_count_); });
     std::atomic<std::uint64_t> filled = 0;
     run_on_rows(count_, [&](Execution& execution) {
-        execution.begin_phase("preparing pages", (slot_count_ + count_) / kRowsAtOnce);
+        execution.begin_phase("preparing pages", parts_of(slot_count_) + parts_of(count_));
         GPUTEXT_TRY(in_parts(slot_count_, execution, [&](std::size_t begin, std::size_t end) {
             std::fill_n(slots_.get() + begin, end - begin, Slot{InvalidOid, kNone});
         }));

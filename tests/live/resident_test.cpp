@@ -291,6 +291,30 @@ TEST_F(ResidentCopying, GivesTheSameAnswerEverywhere) {
     expect_nothing_left_when_forgotten();
 }
 
+/// Queries in blocks, of which each is a part of values that may still be copied.
+TEST_F(ResidentCopying, IsAwaitedWhereItemsAreQueriesToo) {
+    session().rows("CREATE TABLE hashes (id integer, hash bit varying)");
+    session().rows("ALTER TABLE hashes ALTER hash SET STORAGE EXTERNAL");
+    session().rows(
+        "INSERT INTO hashes SELECT i, (SELECT string_agg(('x' || md5(i || 'th' || j))::bit(128)::"
+        "text, '') FROM generate_series(1, 128) AS j)::bit varying FROM generate_series(1, 5600) "
+        "AS i");
+    session().rows("VACUUM hashes");
+    set("gputext.host_memory_limit = '32MB'");
+    const auto nearest = [](const std::string& queries, const std::string& items) {
+        return "SELECT count(*) || ' ' || sum(query_id * item_id * rank) FROM gpu_knn('" + queries +
+               "', '" + items + "', 300, 'hamming')";
+    };
+    const std::string all = "SELECT id, hash FROM hashes", some = all + " WHERE id % 8 <> 2";
+    session().rows(nearest(all + " WHERE id < 3", all));
+    ASSERT_EQ(use_of(session(), "hashes").misses, 5600);
+    inject("fill_values:slow:1000");
+    const std::string once = session().value(nearest(some, some));
+    inject("");
+    EXPECT_EQ(once, session().value(nearest(some + " ", some)));
+    session().rows("DROP TABLE hashes");
+}
+
 TEST_F(ResidentCopying, ReadsValuesItselfWhereItFails) {
     for (const char* fault : {"fill_values:out_of_memory", "fill_values:crash",
                               "take_values:no_reply", "take_values:unsealed_file"})

@@ -8,6 +8,8 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
+#include "cpp/base/prefetch.hpp"
+
 namespace gputext {
 namespace {
 
@@ -22,7 +24,6 @@ constexpr std::size_t kBytesOfSize = 8;
 /// A shorter bytea would lose the alignment of its rows, since a tuple has a header of another kind
 /// for it.
 constexpr std::size_t kLeast = 256;
-constexpr std::size_t kCacheLine = 64;  // bytes
 
 /// Bytes of a column that is no value.
 std::size_t size_of(Datum value, int16 length) {
@@ -132,8 +133,7 @@ void BundleReader::open(Datum bundle) {
         begin = copy;
     }
     // Another process has written it, so that it lies in the cache of another core.
-    for (std::size_t byte = 0; byte < VARSIZE(begin); byte += kCacheLine)
-        __builtin_prefetch(begin + byte);
+    prefetch(begin, VARSIZE(begin));
     std::memcpy(&left_, VARDATA(begin), sizeof left_);
     at_ = begin + MAXALIGN(VARHDRSZ);
 }

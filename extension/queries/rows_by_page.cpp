@@ -12,6 +12,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "cpp/base/prefetch.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_versions.hpp"
 
@@ -22,7 +23,6 @@ namespace {
 constexpr std::size_t kPart = 4096;
 /// More rows gained or lost cost each statement more than one scan does.
 constexpr std::size_t kMostChanges = 512;
-constexpr std::size_t kCacheLine = 64;  // bytes
 
 /// Calls work(number, place) for each row.
 template <class Work>
@@ -45,8 +45,8 @@ void for_each_place(const RowsByPage::Places& places, const Work& work) {
 /// Compares pages, one after the other, with what the scan has found there.
 class PageReader {
 public:
-    /// Tuples of transactions from `horizon` on are no rows that the scan has found; with kAll
-    /// those of any transaction may be.
+    /// Tuples of transactions from `horizon` on are no rows that the scan has found; with kAll those
+    /// of any transaction may be.
     PageReader(Relation table, const RowsByPage& earlier, std::uint64_t horizon, std::size_t pages)
         : table_(table),
           earlier_(earlier),
@@ -54,8 +54,9 @@ public:
           all_(horizon == kAll),
           age_(horizon < next_ ? next_ - horizon : 0),
           snapshot_(GetActiveSnapshot()),
-          strategy_(pages > static_cast<std::size_t>(NBuffers) / 4 ? GetAccessStrategy(BAS_BULKREAD)
-                                                                   : nullptr) {}
+          strategy_(pages > static_cast<std::size_t>(NBuffers) / 4
+                        ? GetAccessStrategy(BAS_BULKREAD)
+                        : nullptr) {}
 
     static constexpr std::uint64_t kAll = UINT64_MAX;
 
@@ -154,8 +155,7 @@ HeapTupleData PageReader::tuple(OffsetNumber line) const {
 /// Has the processor fetch the page meanwhile: otherwise most of the time goes into waiting for it.
 Buffer PageReader::pin(BlockNumber number) const {
     const Buffer buffer = ReadBufferExtended(table_, MAIN_FORKNUM, number, RBM_NORMAL, strategy_);
-    const char* const page = BufferGetPage(buffer);
-    for (std::size_t byte = 0; byte < BLCKSZ; byte += kCacheLine) __builtin_prefetch(page + byte);
+    prefetch(BufferGetPage(buffer), BLCKSZ);
     return buffer;
 }
 
@@ -187,8 +187,7 @@ void PageReader::read(BlockNumber number, BlockNumber next) {
 /// Appends how the page differs. False where there are too many changes by now.
 bool append_changes(const PageReader& page, BlockNumber number, RowCondition* condition,
                     TableChanges& changes) {
-    const std::size_t before =
-        changes.added.size() + changes.removed.size() + changes.removed_nulls;
+    const std::size_t before = changes.added.size() + changes.removed.size() + changes.removed_nulls;
     for (std::size_t i = 0; i < page.new_tuples(); ++i) {
         HeapTupleData tuple = page.new_tuple(i);
         if (condition != nullptr && !condition->holds(&tuple)) continue;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cpp/base/lanes.hpp"
+#include "cpp/base/prefetch.hpp"
 
 namespace gputext {
 namespace {
@@ -152,9 +153,7 @@ double Nearness::within(double distance, std::uint32_t other) {
 }
 
 void Nearness::prefetch(std::uint32_t row) const {
-    const std::byte* const bytes = rows_.row_bytes(row);
-    const std::size_t size = rows_.dimensions * element_size(rows_.type);
-    for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
+    gputext::prefetch(rows_.row_bytes(row), rows_.dimensions * element_size(rows_.type));
 }
 
 }  // namespace gputext
